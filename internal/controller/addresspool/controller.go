@@ -1,12 +1,12 @@
 // Package addresspool manages the addresses that whereabouts assigns to pods of all nodes.
 //
 // Input: IPPools, OverlappingRangeIPReservations, NodeSlicePools, the pods, nodes and IPAMClaims that have addresses, and the
-// NetworkAttachmentDefinitions that use them. Output: addresses whose pod no longer exists, by its UID, or has ended, or whose node was deleted, are
-// released, as are reservations that an agent has left; each node has its slice of the ranges that are divided; events and metrics.
+// NetworkAttachmentDefinitions that use them. Output: releases of addresses whose pod no longer exists, by its UID, or has ended, or whose
+// node was deleted, and of orphaned reservations; slices of divided ranges for nodes; events and metrics.
 //
-// It must never release an address because of a list of pods: lists only find candidates. Each is watched for a time, so that the node's
-// own agent releases it first, and then its pod is read from the API server, before the version of the pool that was read is
-// written. It compares no clocks: a candidate's age is how long the controller itself has seen it.
+// Lists of pods only yield candidates, never a release. A candidate must stay one for a grace period, so that the node's agent releases it
+// first; then its pod is read from the API server, before the version of the pool that was read is written. No clocks are compared: the age
+// of a candidate is the time since the controller first saw it.
 package addresspool
 
 import (
@@ -31,24 +31,24 @@ import (
 const (
 	// Name is the name of the controller in logs and events.
 	Name = "addresspool"
-	// interval is how often everything is compared.
+	// interval is the interval between reconciles.
 	interval = 2 * time.Minute
-	// grace is how long an address has no pod before it is released. It is longer than kubelet gives a pod to start or to be removed, and
-	// than an agent takes between a reservation and the write of its pool.
+	// grace is how long an address has no pod before it is released. It is longer than the kubelet takes to start or remove a pod, and than
+	// an agent takes between a reservation and the write of its pool.
 	grace = 5 * time.Minute
-	// retryFirst and retryLast are how soon a failed reconcile is repeated.
+	// retryFirst and retryLast are the first and the maximum delay before a failed reconcile is retried.
 	retryFirst, retryLast = time.Second, 2 * time.Minute
-	// readsPerSecond bounds the reads of pods before releases.
+	// readsPerSecond limits the reads of pods before releases.
 	readsPerSecond = 50
 )
 
 // Controller is the controller. All exported fields must be set.
 type Controller struct {
-	// Namespace has the pools: that of Multus.
+	// Namespace is the namespace of the pools, that of Multus.
 	Namespace string
-	// Enabled reports whether the cluster has multiple networks. If not, nothing is read or written.
+	// Enabled reports whether multiple networks are enabled. If not, nothing is read or written.
 	Enabled func(context.Context) (bool, error)
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes. They must not be modified.
 	Nodes func(context.Context) ([]*corev1.Node, error)
 	// Wake starts a reconcile.
 	Wake    trigger.Trigger
@@ -59,15 +59,15 @@ type Controller struct {
 
 	// client reads without a cache, and writes. setup sets it.
 	client client.Client
-	// since is when a candidate was first seen.
+	// since are the times when candidates were first seen.
 	since map[candidate]time.Time
-	// reported is what was last reported of each definition.
-	reported map[client.ObjectKey]string
-	limit    limiter
-	unused   unused
+	// reported is the last reported state of each definition.
+	reported  map[client.ObjectKey]string
+	limit     limiter
+	idleState idleState
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{
 		Name: Name, Needs: []schema.GroupKind{store.KindPool.GroupKind(), store.KindReservation.GroupKind(), store.KindSlicePool.GroupKind(), kindDefinition.GroupKind()},
@@ -80,11 +80,11 @@ func (c *Controller) setup(mgr manager.Manager) error {
 		return err
 	}
 	c.client = uncached{mgr.GetClient(), mgr.GetAPIReader()}
-	c.unused.defined = anyDefinition(mgr.GetCache())
+	c.idleState.defined = anyDefinition(mgr.GetCache())
 	c.Wake.Fire()
-	// A node that is new waits for its slices.
+	// New nodes need slices.
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: retryFirst, LastRetry: retryLast},
-		c.Wake.Source(), loop.On(mgr, &corev1.Node{}, loop.Once(), created()), loop.On(mgr, definition(), loop.Once(), c.unused.first()))
+		c.Wake.Source(), loop.On(mgr, &corev1.Node{}, loop.Once(), nodeCreated()), loop.On(mgr, definition(), loop.Once(), c.idleState.whenWaiting()))
 }
 
 // uncached is a client that reads from the API server.
@@ -107,35 +107,35 @@ func (u uncached) List(ctx context.Context, list client.ObjectList, options ...c
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	enabled, err := c.Enabled(ctx)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("read whether there are multiple networks: %w", err)
+		return reconcile.Result{}, fmt.Errorf("check whether multiple networks are enabled: %w", err)
 	}
 	if !enabled {
 		c.since = nil
 		c.Metrics.forget()
 		return reconcile.Result{}, nil
 	}
-	switch rest, err := c.unused.rest(ctx, c.Now()); {
+	switch delay, err := c.idleState.delayUntilRead(ctx, c.Now()); {
 	case err != nil:
 		return reconcile.Result{}, err
-	case rest == forever:
+	case delay == forever:
 		c.since = nil
 		c.Metrics.forget()
 		return reconcile.Result{}, nil
-	case rest > 0:
-		return reconcile.Result{RequeueAfter: rest}, nil
+	case delay > 0:
+		return reconcile.Result{RequeueAfter: delay}, nil
 	}
-	w, err := c.gather(ctx)
+	w, err := c.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	c.unused.found(w)
-	due := c.due(find(w))
-	err = errors.Join(c.release(ctx, w, due), c.divide(ctx, w))
+	c.idleState.recordRead(w)
+	due := c.due(findCandidates(w))
+	err = errors.Join(c.release(ctx, w, due), c.assignSlices(ctx, w))
 	c.report(w)
 	return reconcile.Result{RequeueAfter: interval}, err
 }
 
-// due notes candidates, forgets those that are none any more, and returns those that have been some for long enough.
+// due updates the candidates, and returns those that have been candidates for the grace period.
 func (c *Controller) due(found []candidate) []candidate {
 	now := c.Now()
 	since := make(map[candidate]time.Time, len(found))

@@ -423,7 +423,7 @@ func TestTheControllerWaitsForItsKinds(t *testing.T) {
 func TestAClusterWithoutDefinitionsIsReadOnce(t *testing.T) {
 	c := newCluster(t)
 	defined, left, reads := false, false, 0
-	c.unused.defined = func(context.Context) (bool, error) { return defined, nil }
+	c.idleState.defined = func(context.Context) (bool, error) { return defined, nil }
 	c.intercept(interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
 		reads++
 		return w.List(ctx, l, o...)
@@ -463,7 +463,7 @@ func TestAClusterWithoutDefinitionsIsReadOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wakes := c.unused.first().Create(event.CreateEvent{Object: definition()})
+		wakes := c.idleState.whenWaiting().Create(event.CreateEvent{Object: definition()})
 		if reads > 0 != step.reads || wakes != step.wakes || result.RequeueAfter > 0 != step.reconcilesAgain {
 			t.Errorf("%s: %d reads, a definition wakes: %t, again after %s", step.why, reads, wakes, result.RequeueAfter)
 		}

@@ -6,21 +6,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// reason is why an address may be released.
+// reason is the reason for the release of an address.
 type reason string
 
 const (
-	podGone     reason = "the pod no longer exists"
-	podEnded    reason = "the pod has ended"
-	nodeGone    reason = "the node of the pod was deleted"
-	claimGone   reason = "the IPAMClaim that kept it, and the pod, no longer exist"
-	leftBehind  reason = "an agent has reserved the address and not assigned it"
-	notReleased reason = ""
+	podDeleted   reason = "the pod no longer exists"
+	podEnded     reason = "the pod has ended"
+	nodeDeleted  reason = "the node of the pod was deleted"
+	claimDeleted reason = "the IPAMClaim that kept it, and the pod, no longer exist"
+	orphaned     reason = "an agent has reserved the address and not assigned it"
+	notReleased  reason = ""
 )
 
-// candidate is an allocation or a reservation that may be released.
+// candidate is an allocation or reservation that may be released.
 type candidate struct {
-	// pool and offset are those of an allocation; reservation and uid those of a reservation.
+	// pool and offset identify an allocation, reservation and uid a reservation.
 	pool, offset string
 	reservation  string
 	uid          types.UID
@@ -28,8 +28,8 @@ type candidate struct {
 	reason       reason
 }
 
-// find returns what may be released by what lists say.
-func find(w *world) []candidate {
+// findCandidates returns the candidates according to lists.
+func findCandidates(w *observation) []candidate {
 	var found []candidate
 	assigned := map[string][]whereabouts.Allocation{}
 	for _, p := range w.pools {
@@ -39,15 +39,15 @@ func find(w *world) []candidate {
 				name := whereabouts.ReservationName(p.NetworkName, address)
 				assigned[name] = append(assigned[name], a)
 			}
-			if why := w.without(a); why != notReleased {
+			if why := w.releaseReason(a); why != notReleased {
 				found = append(found, candidate{pool: p.name, offset: offset, owner: a, reason: why})
 			}
 		}
 	}
 	for _, r := range w.reservations {
-		why := w.without(r.owner)
+		why := w.releaseReason(r.owner)
 		if why == notReleased && !owned(r.owner, assigned[r.name]) {
-			why = leftBehind
+			why = orphaned
 		}
 		if why != notReleased {
 			found = append(found, candidate{reservation: r.name, uid: r.uid, owner: r.owner, reason: why})
@@ -65,30 +65,30 @@ func owned(owner whereabouts.Allocation, assigned []whereabouts.Allocation) bool
 	return false
 }
 
-// without returns why an owner has no need of its address. Owners that cannot be found, since whereabouts recorded them in another form, keep it.
-func (w *world) without(a whereabouts.Allocation) reason {
-	why := w.withoutPod(a)
+// releaseReason returns why an owner no longer needs its address. Owners with an unknown form of reference keep it.
+func (w *observation) releaseReason(a whereabouts.Allocation) reason {
+	why := w.podReleaseReason(a)
 	if a.Claim == "" || why == notReleased {
 		return why
 	}
 	if uid, ok := w.claims[a.Claim]; w.claims == nil || ok && string(uid) == a.ClaimUID {
 		return notReleased
 	}
-	return claimGone
+	return claimDeleted
 }
 
-func (w *world) withoutPod(a whereabouts.Allocation) reason {
+func (w *observation) podReleaseReason(a whereabouts.Allocation) reason {
 	if _, _, ok := splitRef(a.PodRef); !ok {
 		return notReleased
 	}
 	uid, ok := w.pods[a.PodRef]
 	switch {
 	case !ok || a.PodUID != "" && string(uid) != a.PodUID:
-		return podGone
+		return podDeleted
 	case w.ended[uid]:
 		return podEnded
 	case a.Node != "" && !w.nodes[a.Node]:
-		return nodeGone
+		return nodeDeleted
 	}
 	return notReleased
 }

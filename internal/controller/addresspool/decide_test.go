@@ -25,8 +25,8 @@ func claimed(a whereabouts.Allocation, name, uid string) whereabouts.Allocation 
 }
 
 func TestFind(t *testing.T) {
-	w := func(a whereabouts.Allocation) *world {
-		return &world{
+	w := func(a whereabouts.Allocation) *observation {
+		return &observation{
 			pods:   map[string]types.UID{"ns/p": "1", "ns/done": "2", "ns/new": "4"},
 			ended:  map[types.UID]bool{"2": true},
 			nodes:  map[string]bool{"a": true},
@@ -40,25 +40,25 @@ func TestFind(t *testing.T) {
 		want  reason
 	}{
 		{"a pod that runs", owner("p", "1"), notReleased},
-		{"a pod that is gone", owner("gone", "3"), podGone},
-		{"a pod of the same name is another one", owner("new", "3"), podGone},
+		{"a deleted pod", owner("gone", "3"), podDeleted},
+		{"a pod of the same name is another one", owner("new", "3"), podDeleted},
 		{"a pod that has ended", owner("done", "2"), podEnded},
-		{"a pod on a node that was deleted", onNode(owner("p", "1"), "b"), nodeGone},
+		{"a pod on a node that was deleted", onNode(owner("p", "1"), "b"), nodeDeleted},
 		{"whereabouts recorded no UID and no node: the name decides", onNode(owner("p", ""), ""), notReleased},
-		{"whereabouts recorded no UID, and there is no pod of the name", onNode(owner("gone", ""), ""), podGone},
+		{"whereabouts recorded no UID, and there is no pod of the name", onNode(owner("gone", ""), ""), podDeleted},
 		{"an owner in a form that is not known", whereabouts.Allocation{ContainerID: "x", PodRef: "x"}, notReleased},
 		{"an address that a claim keeps", claimed(owner("gone", "3"), "c", "7"), notReleased},
-		{"a claim that was created again", claimed(owner("gone", "3"), "c", "6"), claimGone},
-		{"a claim that is gone, of a pod that runs", claimed(owner("p", "1"), "x", "6"), notReleased},
+		{"a claim that was created again", claimed(owner("gone", "3"), "c", "6"), claimDeleted},
+		{"a deleted claim of a running pod", claimed(owner("p", "1"), "x", "6"), notReleased},
 	} {
-		got := find(w(tt.owner))
+		got := findCandidates(w(tt.owner))
 		if tt.want == notReleased && len(got) > 0 || tt.want != notReleased && (len(got) != 1 || got[0].reason != tt.want || got[0].offset != "5") {
 			t.Errorf("%s: %+v, want %q", tt.why, got, tt.want)
 		}
 	}
 	unserved := w(claimed(owner("gone", "3"), "x", "6"))
 	unserved.claims = nil
-	if got := find(unserved); len(got) > 0 {
+	if got := findCandidates(unserved); len(got) > 0 {
 		t.Errorf("IPAMClaims are not served: %+v", got)
 	}
 	for _, tt := range []struct {
@@ -68,14 +68,14 @@ func TestFind(t *testing.T) {
 	}{
 		{"the reservation of an address", "n-192.0.2.5", owner("p", "1"), notReleased},
 		{"of the same pod in an earlier sandbox", "n-192.0.2.5", whereabouts.Allocation{ContainerID: "old", PodRef: "ns/p", IfName: "net1", PodUID: "1"}, notReleased},
-		{"of an address that no pool has", "n-192.0.2.6", owner("p", "1"), leftBehind},
-		{"of another network", "192.0.2.5", owner("p", "1"), leftBehind},
-		{"of an address that another pod has", "n-192.0.2.5", owner("new", "4"), leftBehind},
-		{"of a pod that is gone", "n-192.0.2.6", owner("gone", "3"), podGone},
+		{"of an address that no pool has", "n-192.0.2.6", owner("p", "1"), orphaned},
+		{"of another network", "192.0.2.5", owner("p", "1"), orphaned},
+		{"of an address that another pod has", "n-192.0.2.5", owner("new", "4"), orphaned},
+		{"of a deleted pod", "n-192.0.2.6", owner("gone", "3"), podDeleted},
 	} {
-		world := w(owner("p", "1"))
-		world.reservations = []reservation{{name: tt.name, uid: "r", owner: tt.owner}}
-		got := find(world)
+		observed := w(owner("p", "1"))
+		observed.reservations = []reservation{{name: tt.name, uid: "r", owner: tt.owner}}
+		got := findCandidates(observed)
 		if tt.want == notReleased && len(got) > 0 || tt.want != notReleased && (len(got) != 1 || got[0].reason != tt.want || got[0].reservation != tt.name) {
 			t.Errorf("%s: %+v, want %q", tt.why, got, tt.want)
 		}
@@ -125,7 +125,7 @@ func TestUsages(t *testing.T) {
 		}
 		return out
 	}
-	w := &world{
+	w := &observation{
 		pools: []pool{p("a", "", "192.0.2.0/24", "", 10), p("b", "n", "192.0.2.0/24", "", 253), p("c", "", "10.0.0.0/24", "node", 14), p("d", "", "fd00::/64", "", 3), p("e", "", "10.9.0.0/30", "", 2)},
 		networks: []network{
 			config(`{"ipam":{"type":"whereabouts","range":"192.0.2.1-192.0.2.11/24"}}`), config(`{"ipam":{"type":"whereabouts","range":"192.0.2.1-192.0.2.5/24"}}`),

@@ -13,22 +13,22 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// network is a NetworkAttachmentDefinition with a plugin that takes addresses from whereabouts.
+// network is a NetworkAttachmentDefinition with a plugin that uses whereabouts.
 type network struct {
-	// object is for events.
+	// object is the subject of events.
 	object *unstructured.Unstructured
 	*whereabouts.Config
 }
 
-// gatherDefinitions reads the definitions that use whereabouts. Those that are wrong assign nothing, and are reported elsewhere.
-func (c *Controller) gatherDefinitions(ctx context.Context, w *world) error {
+// observeDefinitions reads the definitions that use whereabouts. Invalid ones are skipped, and reported by another controller.
+func (c *Controller) observeDefinitions(ctx context.Context, w *observation) error {
 	err := c.each(ctx, unstructuredList(kindDefinition), func(o client.Object) {
 		u, _ := o.(*unstructured.Unstructured)
 		text, _, _ := unstructured.NestedString(u.Object, "spec", "config")
 		for _, config := range configs(u.GetName(), text) {
 			w.networks = append(w.networks, network{u, config})
 		}
-	}, client.Limit(page))
+	}, client.Limit(pageSize))
 	if err != nil {
 		return fmt.Errorf("list NetworkAttachmentDefinitions: %w", err)
 	}

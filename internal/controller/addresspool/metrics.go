@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics report how many addresses are in use.
+// Metrics are metrics of address usage.
 type Metrics struct {
 	registry        prometheus.Registerer
 	assigned, total *prometheus.GaugeVec
@@ -33,8 +33,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 func (m *Metrics) register() error {
 	for _, collector := range []prometheus.Collector{m.assigned, m.total, m.releases} {
 		err := m.registry.Register(collector)
-		// Two operators in one process are a test.
-		if _, is := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !is {
+		// Tests run several operators in one process.
+		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return fmt.Errorf("register metrics: %w", err)
 		}
 	}

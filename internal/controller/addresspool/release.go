@@ -26,8 +26,8 @@ func splitRef(ref string) (namespace, name string, ok bool) {
 	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
 }
 
-// release releases candidates, pool by pool. One that fails does not hold up the others.
-func (c *Controller) release(ctx context.Context, w *world, due []candidate) error {
+// release releases candidates, pool by pool. A failure does not prevent other releases.
+func (c *Controller) release(ctx context.Context, w *observation, due []candidate) error {
 	byPool := map[string][]candidate{}
 	var errs []error
 	for _, each := range due {
@@ -42,35 +42,35 @@ func (c *Controller) release(ctx context.Context, w *world, due []candidate) err
 	}
 	for _, each := range due {
 		if each.pool == "" {
-			errs = append(errs, ignoreCollision(c.releaseReservation(ctx, each)))
+			errs = append(errs, ignoreConflict(c.releaseReservation(ctx, each)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// ignoreCollision drops the error of an object that another client has changed meanwhile: the next reconcile looks at it again.
-func ignoreCollision(err error) error {
+// ignoreConflict drops conflict errors; the next reconcile retries.
+func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-// releasePool releases addresses of one pool. If agents write it meanwhile, it is read again, a few times; the next reconcile continues.
+// releasePool releases addresses of one pool. It retries a few times if agents write the pool concurrently.
 func (c *Controller) releasePool(ctx context.Context, p pool, candidates []candidate) error {
-	for range collisions {
-		if err := c.releaseOnce(ctx, p, candidates); !apierrors.IsConflict(err) {
+	for range maxConflicts {
+		if err := c.tryRelease(ctx, p, candidates); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// collisions is how often a pool is read again that others write.
-const collisions = 5
+// maxConflicts is the maximum number of tries to write a pool.
+const maxConflicts = 5
 
-// releaseOnce releases addresses of one pool with one write: of the version that was read before the pods were.
-func (c *Controller) releaseOnce(ctx context.Context, p pool, candidates []candidate) error {
+// tryRelease releases addresses of one pool with one write of the version that was read before the pods.
+func (c *Controller) tryRelease(ctx context.Context, p pool, candidates []candidate) error {
 	live, err := c.get(ctx, store.KindPool, p.name)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -94,7 +94,7 @@ func (c *Controller) releaseOnce(ctx context.Context, p pool, candidates []candi
 		address, ok := r.Address(each.offset)
 		if ok {
 			if err := c.unreserve(ctx, whereabouts.ReservationName(p.NetworkName, address), each.owner); err != nil {
-				errs = append(errs, ignoreCollision(err))
+				errs = append(errs, ignoreConflict(err))
 				continue
 			}
 		}
@@ -107,7 +107,7 @@ func (c *Controller) releaseOnce(ctx context.Context, p pool, candidates []candi
 		}
 	}
 	for why, what := range released {
-		c.tell(live, why, what)
+		c.recordReleased(live, why, what)
 	}
 	return errors.Join(errs...)
 }
@@ -119,7 +119,7 @@ func addressText(address netip.Addr, ok bool, offset string) string {
 	return "offset " + offset
 }
 
-// unreserve deletes the reservation of an address if it is the owner's.
+// unreserve deletes the reservation of an address if the owner has it.
 func (c *Controller) unreserve(ctx context.Context, name string, owner whereabouts.Allocation) error {
 	u, err := c.get(ctx, store.KindReservation, name)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Controller) unreserve(ctx context.Context, name string, owner whereabou
 	return store.DeleteReservation(ctx, c.client, u)
 }
 
-// releaseReservation deletes a reservation that no pool has an address for.
+// releaseReservation deletes a reservation without an address in a pool.
 func (c *Controller) releaseReservation(ctx context.Context, each candidate) error {
 	u, err := c.get(ctx, store.KindReservation, each.reservation)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Controller) releaseReservation(ctx context.Context, each candidate) err
 		return nil
 	}
 	why := each.reason
-	if why != leftBehind {
+	if why != orphaned {
 		if why, err = c.confirm(ctx, each.owner); err != nil || why == notReleased {
 			return err
 		}
@@ -149,7 +149,7 @@ func (c *Controller) releaseReservation(ctx context.Context, each candidate) err
 	if err := store.DeleteReservation(ctx, c.client, u); err != nil {
 		return err
 	}
-	c.tell(u, why, []string{"the reservation of pod " + each.owner.PodRef})
+	c.recordReleased(u, why, []string{"the reservation of pod " + each.owner.PodRef})
 	return nil
 }
 
@@ -159,12 +159,12 @@ func (c *Controller) get(ctx context.Context, kind schema.GroupVersionKind, name
 	return u, c.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, u)
 }
 
-// confirm asks the API server itself whether an owner has no need of its address.
+// confirm checks with the API server whether an owner no longer needs its address.
 func (c *Controller) confirm(ctx context.Context, owner whereabouts.Allocation) (reason, error) {
 	if err := c.limit.wait(ctx); err != nil {
 		return notReleased, err
 	}
-	now := &world{pods: map[string]types.UID{}, ended: map[types.UID]bool{}, nodes: map[string]bool{}, claims: map[string]types.UID{}}
+	now := &observation{pods: map[string]types.UID{}, ended: map[types.UID]bool{}, nodes: map[string]bool{}, claims: map[string]types.UID{}}
 	namespace, name, ok := splitRef(owner.PodRef)
 	if !ok {
 		return notReleased, nil
@@ -178,14 +178,14 @@ func (c *Controller) confirm(ctx context.Context, owner whereabouts.Allocation) 
 		return notReleased, fmt.Errorf("read pod %s: %w", owner.PodRef, err)
 	}
 	if owner.Node != "" {
-		exists, err := c.exists(ctx, corev1.SchemeGroupVersion.WithKind("Node"), "", owner.Node)
+		uid, err := c.uidOf(ctx, corev1.SchemeGroupVersion.WithKind("Node"), "", owner.Node)
 		if err != nil {
 			return notReleased, err
 		}
-		now.nodes[owner.Node] = exists != ""
+		now.nodes[owner.Node] = uid != ""
 	}
 	if namespace, name, ok := splitRef(owner.Claim); ok {
-		uid, err := c.exists(ctx, kindClaim, namespace, name)
+		uid, err := c.uidOf(ctx, kindClaim, namespace, name)
 		if err != nil {
 			return notReleased, err
 		}
@@ -193,11 +193,11 @@ func (c *Controller) confirm(ctx context.Context, owner whereabouts.Allocation) 
 			now.claims[owner.Claim] = uid
 		}
 	}
-	return now.without(owner), nil
+	return now.releaseReason(owner), nil
 }
 
-// exists returns the UID of an object; empty if there is none.
-func (c *Controller) exists(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
+// uidOf returns the UID of an object; empty if it does not exist.
+func (c *Controller) uidOf(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(kind)
 	err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
@@ -210,11 +210,11 @@ func (c *Controller) exists(ctx context.Context, kind schema.GroupVersionKind, n
 	return o.UID, nil
 }
 
-// tell reports what was released of one object for one reason.
-func (c *Controller) tell(u *unstructured.Unstructured, why reason, what []string) {
+// recordReleased records a metric, a log line and an event for addresses that were released for one reason.
+func (c *Controller) recordReleased(u *unstructured.Unstructured, why reason, what []string) {
 	slices.Sort(what)
 	c.Metrics.released(len(what))
-	c.Log.Info("addresses are released", "kind", u.GetKind(), "name", u.GetName(), "reason", string(why), "addresses", what)
+	c.Log.Info("released addresses", "kind", u.GetKind(), "name", u.GetName(), "reason", string(why), "addresses", what)
 	note := fmt.Sprintf("released, because %s: %s", why, status.Sentence(what, ""))
 	c.Events.Eventf(u, nil, corev1.EventTypeNormal, "AddressReleased", "Release", "%s", note)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// divide gives each node its slice of the ranges that are divided.
-func (c *Controller) divide(ctx context.Context, w *world) error {
+// assignSlices assigns slices of ranges to nodes.
+func (c *Controller) assignSlices(ctx context.Context, w *observation) error {
 	type divided struct {
 		whereabouts.Range
 		bits int
@@ -45,20 +45,20 @@ func (c *Controller) divide(ctx context.Context, w *world) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		d := pools[name]
-		without, err := c.dividePool(ctx, w, name, d.Range, d.bits, d.by.NetworkName)
+		unassigned, err := c.assignPoolSlices(ctx, w, name, d.Range, d.bits, d.by.NetworkName)
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if len(without) > 0 {
+		if len(unassigned) > 0 {
 			c.Events.Eventf(d.by.object, nil, corev1.EventTypeWarning, "NodeSlicesExhausted", "Divide",
-				"the range %s has no slice for %s; extend the range, or set a longer prefix in node_slice_size", d.Range, status.Sentence(without, ""))
+				"the range %s has no slice for %s; extend the range, or set a longer prefix in node_slice_size", d.Range, status.Sentence(unassigned, ""))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// dividePool writes the NodeSlicePool of a range, and returns the nodes for which there is no slice.
-func (c *Controller) dividePool(ctx context.Context, w *world, name string, r whereabouts.Range, bits int, networkName string) (without []string, err error) {
+// assignPoolSlices writes the NodeSlicePool of a range, and returns the nodes without a slice.
+func (c *Controller) assignPoolSlices(ctx context.Context, w *observation, name string, r whereabouts.Range, bits int, networkName string) (unassigned []string, err error) {
 	u, err := c.get(ctx, store.KindSlicePool, name)
 	exists := err == nil
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -77,12 +77,12 @@ func (c *Controller) dividePool(ctx context.Context, w *world, name string, r wh
 			inUse[p.Node] = true
 		}
 	}
-	assigned, without := whereabouts.AssignSlices(r, bits, held, slices.Collect(maps.Keys(w.nodes)), func(s whereabouts.Slice) bool { return inUse[s.Node] })
+	assigned, unassigned := whereabouts.AssignSlices(r, bits, held, slices.Collect(maps.Keys(w.nodes)), func(s whereabouts.Slice) bool { return inUse[s.Node] })
 	want := store.SliceSpec{Range: r.Network.String(), SliceSize: "/" + strconv.Itoa(bits)}
 	if exists && spec == want && slices.Equal(assigned, held) {
-		return without, nil
+		return unassigned, nil
 	}
-	return without, c.writeSlices(ctx, u, exists, name, want, assigned)
+	return unassigned, c.writeSlices(ctx, u, exists, name, want, assigned)
 }
 
 func (c *Controller) writeSlices(ctx context.Context, u *unstructured.Unstructured, exists bool, name string, spec store.SliceSpec, assigned []whereabouts.Slice) error {

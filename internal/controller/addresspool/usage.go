@@ -10,31 +10,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// usage is how many addresses of a pool are assigned, and how many there are.
+// usage is the number of assigned addresses of a pool, and of all.
 type usage struct {
 	pool         string
 	used, within uint64
-	// networks are the definitions that assign from it.
+	// networks are the definitions that assign from the pool.
 	networks []*unstructured.Unstructured
 }
 
-// few is the part of the addresses below which a definition has an event: a tenth.
-const few = 10
+// lowFraction is the fraction of free addresses, as a divisor, below which a definition gets an event.
+const lowFraction = 10
 
-// state is what an event reports; empty if there is nothing to report.
+// state returns the reason of the event; empty if there is none.
 func (u usage) state() string {
 	switch {
 	case u.used >= u.within:
 		return "AddressesExhausted"
-	case u.used >= u.within-u.within/few:
+	case u.used >= u.within-u.within/lowFraction:
 		return "AddressesRunLow"
 	}
 	return ""
 }
 
-// usages returns the usage of all pools. The addresses of a pool are those of the largest range that a definition has of it; without a
-// definition, those of the network.
-func usages(w *world) []usage {
+// usages returns the usage of all pools. The size of a pool is that of the largest range in a definition, or that of the network without a
+// definition.
+func usages(w *observation) []usage {
 	var out []usage
 	for _, p := range w.pools {
 		u := usage{pool: p.name, used: uint64(len(p.allocations))}
@@ -59,8 +59,8 @@ func usages(w *world) []usage {
 	return out
 }
 
-// report sets the metrics, and reports pools with few addresses on the definitions that use them, once each time that it changes.
-func (c *Controller) report(w *world) {
+// report sets the metrics, and records events on the definitions of pools with few free addresses, once per change.
+func (c *Controller) report(w *observation) {
 	all := usages(w)
 	c.Metrics.set(all)
 	before := c.reported

@@ -16,12 +16,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// apply does what was decided.
-func (c *Controller) apply(ctx context.Context, w world, d decision) error {
+// apply carries out a decision.
+func (c *Controller) apply(ctx context.Context, w observation, d decision) error {
 	if d.Create != nil {
 		list := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: listName, Annotations: map[string]string{
-				"kubernetes.io/description": "The sysctls that pods may set on their interfaces, one regular expression a line. Edit it; delete it to get the default back.",
+				"kubernetes.io/description": "The sysctls that pods may set on their interfaces, one regular expression per line. Edit it as needed; delete it to restore the default.",
 			}},
 			Data: map[string]string{key: *d.Create + "\n"},
 		}
@@ -36,15 +36,15 @@ func (c *Controller) apply(ctx context.Context, w world, d decision) error {
 		if err := c.client.Delete(ctx, w.DaemonSet, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete DaemonSet %s/%s: %w", Namespace, workload, err)
 		}
-		c.Log.Info("all nodes have the default list again", "daemonset", workload)
+		c.Log.Info("deleted, because all nodes have the default list", "daemonset", workload)
 	case d.Distribute != nil:
 		return c.distribute(ctx, w, *d.Distribute)
 	}
 	return nil
 }
 
-// distribute makes the DaemonSet what it should be.
-func (c *Controller) distribute(ctx context.Context, w world, list string) error {
+// distribute applies the DaemonSet with the list.
+func (c *Controller) distribute(ctx context.Context, w observation, list string) error {
 	s := settings{Image: c.Image, Version: c.Version, Since: w.Now}
 	if w.DaemonSet != nil && listOf(w.DaemonSet) == list {
 		s.Since = since(w.DaemonSet)
@@ -55,11 +55,11 @@ func (c *Controller) distribute(ctx context.Context, w world, list string) error
 			return err
 		}
 	}
-	there, err := get(ctx, c.Live, account, &corev1.ServiceAccount{})
+	serviceAccount, err := get(ctx, c.Live, account, &corev1.ServiceAccount{})
 	if err != nil {
 		return err
 	}
-	if there != nil {
+	if serviceAccount != nil {
 		s.Account = account
 	}
 	want, err := daemonSet(list, s)
@@ -77,20 +77,20 @@ func (c *Controller) distribute(ctx context.Context, w world, list string) error
 	return nil
 }
 
-// differences returns what a DaemonSet lacks.
-func differences(want *unstructured.Unstructured, have *appsv1.DaemonSet) ([]string, error) {
-	if have == nil {
+// differences returns the fields of a DaemonSet that differ.
+func differences(want *unstructured.Unstructured, live *appsv1.DaemonSet) ([]string, error) {
+	if live == nil {
 		return nil, nil
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, fmt.Errorf("read DaemonSet %s: %w", workload, err)
 	}
 	return plan.Differences(want, &unstructured.Unstructured{Object: content}), nil
 }
 
-// tell makes an event on the list, which is where its author looks, of what is wrong with it, and that nodes have it.
-func (c *Controller) tell(w world, d decision) {
+// recordEvent records an event on the list about its errors, or that all nodes have it.
+func (c *Controller) recordEvent(w observation, d decision) {
 	if w.List == nil {
 		return
 	}
@@ -101,18 +101,18 @@ func (c *Controller) tell(w world, d decision) {
 		}
 		kind, reason, note = corev1.EventTypeWarning, f.Reason, f.Message
 	}
-	said := w.List.ResourceVersion + reason
-	before := c.told
-	c.told = said
-	// After a start no one needs to hear that all is as it was.
-	if before == said || before == "" && kind == corev1.EventTypeNormal {
+	event := w.List.ResourceVersion + reason
+	before := c.lastEvent
+	c.lastEvent = event
+	// An unchanged state is not reported after a restart.
+	if before == event || before == "" && kind == corev1.EventTypeNormal {
 		return
 	}
-	about := w.List.DeepCopy()
-	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	const longestNote = 1024
-	if len(note) > longestNote {
-		note = strings.ToValidUTF8(note[:longestNote-3], "") + "..."
+	subject := w.List.DeepCopy()
+	subject.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	const maxNote = 1024
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 	}
-	c.Events.Eventf(about, nil, kind, reason, "Reconcile", "%s", note)
+	c.Events.Eventf(subject, nil, kind, reason, "Reconcile", "%s", note)
 }

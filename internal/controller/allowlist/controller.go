@@ -1,11 +1,11 @@
-// Package allowlist brings the list of the sysctls that pods may set on their interfaces to the nodes, where the CNI plug-in tuning reads
+// Package allowlist distributes the list of sysctls that pods may set on their interfaces to the nodes, where the CNI plug-in tuning reads
 // it.
 //
-// Input: the ConfigMap cni-sysctl-allowlist in the namespace of Multus, which people edit, and default-cni-sysctl-allowlist, if Multus
-// brings one. Output: that ConfigMap, if there is none; while nodes need another list than the default one, or have one, a DaemonSet
-// that writes it; findings and events.
+// Input: the ConfigMap cni-sysctl-allowlist in the namespace of Multus, which users edit, and default-cni-sysctl-allowlist, if Multus
+// installs one. Output: that ConfigMap, if it does not exist; while nodes need or have another list than the default, a DaemonSet that
+// writes it; findings and events.
 //
-// It must never bring a list to nodes that the plug-in cannot read, nor wait inside a pass, nor change a list that someone wrote.
+// The controller never distributes a list that the plug-in cannot parse, never blocks in a reconcile, and never changes a list of a user.
 package allowlist
 
 import (
@@ -35,61 +35,60 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs, events and on the board.
+	// Name is the name of the controller in logs, events and on the board.
 	Name = "allowlist"
-	// Namespace is that of Multus.
+	// Namespace is the namespace of Multus.
 	Namespace = "openshift-multus"
-	// listName is the ConfigMap that people edit, defaultName the one that Multus brings.
+	// listName is the ConfigMap that users edit, defaultName that of Multus.
 	listName, defaultName = "cni-sysctl-allowlist", "default-cni-sysctl-allowlist"
-	// workload is the name of the DaemonSet, and of its pods' label app.
+	// workload is the name of the DaemonSet, and the value of its pods' label app.
 	workload = "cni-sysctl-allowlist-ds"
-	// fieldManager owns the fields of what the loop makes.
+	// fieldManager owns the fields that the controller writes.
 	fieldManager = client.FieldOwner("cluster-network-operator/allowlist")
 )
 
-// Controller is the loop. The exported fields must be set, but for Image and Version, which may be empty.
+// Controller distributes the list. The exported fields must be set, except Image, Version and Workloads.
 type Controller struct {
-	// Live reads what no cache has.
+	// Live reads from the API server.
 	Live client.Reader
-	// Applied reads an object that the operator has applied from their cache.
+	// Applied reads applied objects from their cache.
 	Applied interface {
 		Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error
 	}
-	// Image is Multus's own, MULTUS_IMAGE; any with a shell would do.
+	// Image is that of Multus, MULTUS_IMAGE; any image with a shell works.
 	Image   string
 	Version string
-	// Workloads returns the overrides of workloads that are applied; nil is none.
+	// Workloads returns the workload overrides that are applied; nil means none.
 	Workloads func(context.Context) ([]operatorv1.Workload, error)
-	// Wake starts a reconcile from elsewhere, for example when overrides were applied.
+	// Wake starts a reconcile, for example after a change of workload overrides.
 	Wake   trigger.Trigger
 	Board  *report.Board
 	Events events.EventRecorder
 	Now    func() time.Time
 	Log    *slog.Logger
 
-	// client reads from the loop's caches, and writes. setup sets it.
+	// client reads from the controller's caches, and writes. setup sets it.
 	client client.Client
-	// follow has the loop's own workload watched, followPods its pods. setup sets them: where there is no Multus, or no workload, there
-	// is nothing to watch.
-	follow, followPods func() error
-	// told is what was told last, so that it is not told twice.
-	told string
+	// watchDaemonSet watches the DaemonSet, and watchPods its pods. setup sets them; they are called when Multus or the DaemonSet exists.
+	watchDaemonSet, watchPods func() error
+	// lastEvent identifies the last event, so that it is not repeated.
+	lastEvent string
 }
 
-// owns are the kinds that the controller reads from a cache of its own: nothing outside of the namespace of Multus. ConfigMaps of that
-// namespace are in the cache that controllers share.
-func owns() map[client.Object]cache.ByObject {
-	there := map[string]cache.Config{Namespace: {}}
-	ours := labels.SelectorFromSet(labels.Set{"app": workload})
+// cacheOptions returns the kinds that the controller reads from a cache of its own, limited to the namespace of Multus. ConfigMaps are in
+// the shared cache.
+func cacheOptions() map[client.Object]cache.ByObject {
+	namespaces := map[string]cache.Config{Namespace: {}}
+	selector := labels.SelectorFromSet(labels.Set{"app": workload})
 	return map[client.Object]cache.ByObject{
-		&appsv1.DaemonSet{}: {Namespaces: there},
-		&corev1.Pod{}:       {Namespaces: there, Label: ours},
+		&appsv1.DaemonSet{}: {Namespaces: namespaces},
+		&corev1.Pod{}:       {Namespaces: namespaces, Label: selector},
 	}
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -98,16 +97,16 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.follow = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &appsv1.DaemonSet{}, loop.Once())) })
-	c.followPods = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &corev1.Pod{}, loop.Once())) })
-	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
-	there := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == Namespace })
-	return l.Watch(c.Wake.Source(), loop.On(mgr, &corev1.ConfigMap{}, loop.Once(), there))
+	c.watchDaemonSet = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &appsv1.DaemonSet{}, loop.Once())) })
+	c.watchPods = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &corev1.Pod{}, loop.Once())) })
+	// Every namespace has a ConfigMap with the cluster's CA, whose creation shows that the namespace exists.
+	inNamespace := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == Namespace })
+	return l.Watch(c.Wake.Source(), loop.On(mgr, &corev1.ConfigMap{}, loop.Once(), inNamespace))
 }
 
-// Reconcile looks how far the list is, and does the next step.
+// Reconcile performs the next step of the distribution.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	w, err := c.gather(ctx)
+	w, err := c.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -116,21 +115,21 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	c.Board.Report(Name, d.Findings...)
-	c.tell(w, d)
+	c.recordEvent(w, d)
 	if err := c.apply(ctx, w, d); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: d.Again}, nil
+	return reconcile.Result{RequeueAfter: d.RequeueAfter}, nil
 }
 
-// gather reads what there is.
-func (c *Controller) gather(ctx context.Context) (w world, err error) {
+// observe reads the input.
+func (c *Controller) observe(ctx context.Context) (w observation, err error) {
 	w.Image, w.Now = c.Image, c.Now()
 	if w.Multus, err = c.multus(ctx); err != nil || !w.Multus {
 		return w, err
 	}
-	if c.follow != nil {
-		if err := c.follow(); err != nil {
+	if c.watchDaemonSet != nil {
+		if err := c.watchDaemonSet(); err != nil {
 			return w, err
 		}
 	}
@@ -146,8 +145,8 @@ func (c *Controller) gather(ctx context.Context) (w world, err error) {
 	if w.DaemonSet == nil {
 		return w, nil
 	}
-	if c.followPods != nil {
-		if err := c.followPods(); err != nil {
+	if c.watchPods != nil {
+		if err := c.watchPods(); err != nil {
 			return w, err
 		}
 	}
@@ -159,20 +158,20 @@ func (c *Controller) gather(ctx context.Context) (w world, err error) {
 	return w, nil
 }
 
-// multus reports whether there is the namespace of Multus. One that a third party has created is not in the cache of what was applied.
+// multus reports whether the namespace of Multus exists. One that a third party has created is not in the cache of applied objects.
 func (c *Controller) multus(ctx context.Context) (bool, error) {
 	kind, key := corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKey{Name: Namespace}
-	ours := &unstructured.Unstructured{}
-	ours.SetGroupVersionKind(kind)
-	err := c.Applied.Get(ctx, key, ours)
+	applied := &unstructured.Unstructured{}
+	applied.SetGroupVersionKind(kind)
+	err := c.Applied.Get(ctx, key, applied)
 	if err == nil {
-		return ours.GetDeletionTimestamp() == nil, nil
+		return applied.GetDeletionTimestamp() == nil, nil
 	}
 	if apierrors.IsNotFound(err) {
-		theirs := &metav1.PartialObjectMetadata{}
-		theirs.SetGroupVersionKind(kind)
-		if err = c.Live.Get(ctx, key, theirs); err == nil {
-			return theirs.DeletionTimestamp == nil, nil
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(kind)
+		if err = c.Live.Get(ctx, key, live); err == nil {
+			return live.DeletionTimestamp == nil, nil
 		}
 	}
 	if client.IgnoreNotFound(err) != nil {
@@ -181,7 +180,7 @@ func (c *Controller) multus(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// get reads an object of the namespace into o, and returns nil if there is none.
+// get reads an object of the namespace into o. It returns nil if the object does not exist.
 func get[T client.Object](ctx context.Context, r client.Reader, name string, o T) (found T, err error) {
 	err = r.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, o)
 	if apierrors.IsNotFound(err) {

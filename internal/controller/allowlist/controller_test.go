@@ -98,9 +98,9 @@ func TestAListGoesToNodesAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run()
-	standard := c.list().Data[key]
-	if !strings.Contains(standard, "^net.ipv4.conf.IFNAME.rp_filter$\n") {
-		t.Errorf("the list is %q", standard)
+	defaultValue := c.list().Data[key]
+	if !strings.Contains(defaultValue, "^net.ipv4.conf.IFNAME.rp_filter$\n") {
+		t.Errorf("the list is %q", defaultValue)
 	}
 	c.run()
 	if ds := c.daemonSet(); ds != nil {
@@ -145,10 +145,10 @@ func TestAListGoesToNodesAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run()
-	if diff := cmp.Diff(standard, c.list().Data[key]); diff != "" {
+	if diff := cmp.Diff(defaultValue, c.list().Data[key]); diff != "" {
 		t.Error(diff)
 	}
-	if got := listOf(c.daemonSet()) + "\n"; got != standard {
+	if got := listOf(c.daemonSet()) + "\n"; got != defaultValue {
 		t.Errorf("nodes get %q", got)
 	}
 	c.rollOut()

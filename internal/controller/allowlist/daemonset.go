@@ -19,23 +19,23 @@ var assets embed.FS
 const (
 	// variable is the environment variable with the list.
 	variable = "ALLOWLIST"
-	// annotationSince is when the list became what it is.
+	// annotationSince is the time of the last change of the list.
 	annotationSince = "network.operator.openshift.io/allowlist-since"
-	// account is the service account that may use files of nodes on OpenShift.
+	// account is the service account with access to files of nodes on OpenShift.
 	account = "multus-ancillary-tools"
 )
 
-// settings are what a DaemonSet needs beside the list.
+// settings are the inputs of the DaemonSet in addition to the list.
 type settings struct {
 	Image, Version string
-	// Account is the service account of the pods. Empty is that of the namespace.
+	// Account is the service account of the pods. Empty means the default of the namespace.
 	Account string
 	Since   time.Time
-	// Workloads are the overrides of workloads.
+	// Workloads are the workload overrides.
 	Workloads []operatorv1.Workload
 }
 
-// daemonSet returns the DaemonSet that brings a list to nodes.
+// daemonSet returns the DaemonSet that writes a list on nodes.
 func daemonSet(list string, s settings) (manifest.Object, error) {
 	ds, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/daemonset.yaml")
 	if err != nil {
@@ -52,7 +52,7 @@ func daemonSet(list string, s settings) (manifest.Object, error) {
 		return manifest.Object{}, err
 	}
 	if err := pipeline.OverrideWorkload(object.Object, s.Workloads); err != nil {
-		return manifest.Object{}, fmt.Errorf("override %s as spec.workloads has it: %w", workload, err)
+		return manifest.Object{}, fmt.Errorf("apply spec.workloads to %s: %w", workload, err)
 	}
 	manifest.Stamp(object, component, s.Version)
 	return object, nil
@@ -70,7 +70,7 @@ func listOf(ds *appsv1.DaemonSet) string {
 	return "\x00"
 }
 
-// since returns when the list of a DaemonSet became what it is.
+// since returns the time of the last change of a DaemonSet's list.
 func since(ds *appsv1.DaemonSet) time.Time {
 	if t, err := time.Parse(time.RFC3339, ds.Annotations[annotationSince]); err == nil {
 		return t

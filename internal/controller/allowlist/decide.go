@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// component is what conditions about the list are named after.
+	// component is the component of the controller's findings.
 	component = "SysctlAllowlist"
-	// reasonInvalid is that of a list that someone wrote and the plug-in cannot read.
+	// reasonInvalid is the reason if the list is invalid.
 	reasonInvalid = "InvalidAllowlist"
-	// slowAfter is how long nodes may take to get a list before a person is asked to look.
-	slowAfter = 10 * time.Minute
-	// named is how many nodes are named; the others are counted.
-	named = 3
+	// distributeTimeout is the time after which an incomplete distribution is Degraded.
+	distributeTimeout = 10 * time.Minute
+	// maxNamed is the maximum number of nodes that a message lists; the rest is counted.
+	maxNamed = 3
 )
 
-// world is what the loop finds.
-type world struct {
-	// Multus is true if the namespace of Multus is there. Without it there is nothing to do.
+// observation is the input of a decision.
+type observation struct {
+	// Multus is true if the namespace of Multus exists. Otherwise nothing is done.
 	Multus bool
-	// List is what people edit, nil if there is none. Default is the list that nodes get from Multus, nil if it brings none.
+	// List is the list that users edit, nil if it does not exist. Default is the list from Multus, nil if there is none.
 	List, Default *corev1.ConfigMap
 	DaemonSet     *appsv1.DaemonSet
 	Pods          []corev1.Pod
@@ -36,43 +36,43 @@ type world struct {
 	Now           time.Time
 }
 
-// decision is what is to be done.
+// decision is what to do.
 type decision struct {
-	// Create is the content of the list that is to be made; nil if there is one.
+	// Create is the content of the list to create; nil if it exists.
 	Create *string
-	// Distribute is the list that nodes are to have, nil to leave the DaemonSet as it is.
+	// Distribute is the list for nodes; nil means no change of the DaemonSet.
 	Distribute *string
-	// Remove is true if no one needs the DaemonSet any more.
+	// Remove is true if the DaemonSet is no longer needed.
 	Remove   bool
 	Findings []status.Finding
-	// Again is when to look again although nothing changes; 0 is never.
-	Again time.Duration
+	// RequeueAfter is the time until the next reconcile without a change; 0 means never.
+	RequeueAfter time.Duration
 }
 
-// decide is a state machine over passes, whose state is the DaemonSet: a list that is not the default one is distributed, and kept on
-// nodes that come later; the default one is distributed where another one was, and then nodes get it from Multus.
-func decide(w world) (d decision, err error) {
+// decide is a state machine whose state is the DaemonSet: a custom list is distributed, also to new nodes; the default list is distributed
+// after a custom one, and then the DaemonSet is removed, since nodes get the default from Multus.
+func decide(w observation) (d decision, err error) {
 	if !w.Multus {
 		return decision{}, nil
 	}
-	standard, err := shipped()
+	defaultValue, err := defaultList()
 	if err != nil {
 		return decision{}, err
 	}
 	if w.Default != nil {
-		// A default that is wrong comes from Multus's own manifests, and is no reason to change anything.
-		if theirs, err := parse(w.Default.Data); err == nil {
-			standard = theirs
+		// An invalid default from Multus is ignored.
+		if fromMultus, err := parse(w.Default.Data); err == nil {
+			defaultValue = fromMultus
 		}
 	}
-	want := standard
+	want := defaultValue
 	if w.List == nil {
-		d.Create = &standard
+		d.Create = &defaultValue
 	} else if want, err = parse(w.List.Data); err != nil {
-		d.degraded(reasonInvalid, fmt.Sprintf("ConfigMap %s/%s: %v; nodes keep the list that they have", Namespace, listName, err))
+		d.degraded(reasonInvalid, fmt.Sprintf("ConfigMap %s/%s: %v; nodes keep their current list", Namespace, listName, err))
 		return d, nil
 	}
-	if want == standard && w.DaemonSet == nil {
+	if want == defaultValue && w.DaemonSet == nil {
 		return d, nil
 	}
 	if w.Image == "" {
@@ -81,14 +81,14 @@ func decide(w world) (d decision, err error) {
 	}
 	if w.DaemonSet == nil || listOf(w.DaemonSet) != want {
 		d.Distribute = &want
-		d.progressing("nodes get another list")
+		d.progressing("the list is being distributed to nodes")
 		return d, nil
 	}
 	switch done := distributed(w.DaemonSet); {
-	case done && want == standard:
+	case done && want == defaultValue:
 		d.Remove = true
 	case done:
-		d.Distribute = &want // which changes nothing unless a third party did
+		d.Distribute = &want // restores the DaemonSet if another client has changed it
 	default:
 		d.Distribute = &want
 		d.wait(w)
@@ -96,32 +96,32 @@ func decide(w world) (d decision, err error) {
 	return d, nil
 }
 
-// wait says which nodes do not have the list yet.
-func (d *decision) wait(w world) {
+// wait reports the nodes that do not have the list yet.
+func (d *decision) wait(w observation) {
 	s := w.DaemonSet.Status
-	message := fmt.Sprintf("%d of %d nodes have the list%s", min(s.UpdatedNumberScheduled, s.NumberAvailable), s.DesiredNumberScheduled, laggards(w))
+	message := fmt.Sprintf("%d of %d nodes have the list%s", min(s.UpdatedNumberScheduled, s.NumberAvailable), s.DesiredNumberScheduled, pendingNodes(w))
 	since := since(w.DaemonSet)
-	if left := slowAfter - w.Now.Sub(since); left > 0 {
+	if left := distributeTimeout - w.Now.Sub(since); left > 0 {
 		d.progressing(message)
-		d.Again = left
+		d.RequeueAfter = left
 		return
 	}
 	d.degraded("AllowlistNotDistributed", fmt.Sprintf("%s; since %s", message, since.UTC().Format(time.RFC3339)))
 }
 
-// laggards names the nodes whose pods are not ready, with what keeps them.
-func laggards(w world) string {
+// pendingNodes lists the nodes whose pods are not ready, with the reason.
+func pendingNodes(w observation) string {
 	var all []string
 	for i := range w.Pods {
-		if pod := status.OfPod(&w.Pods[i], false); pod.Trouble != "" {
-			all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s", pod.Node, pod.Trouble, pod.Detail)))
+		if pod := status.OfPod(&w.Pods[i], false); pod.Problem != "" {
+			all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s", pod.Node, pod.Problem, pod.Detail)))
 		}
 	}
 	slices.Sort(all)
 	if len(all) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(phrase.First(all, named), ", ") + ")"
+	return " (" + strings.Join(phrase.First(all, maxNamed), ", ") + ")"
 }
 
 func (d *decision) degraded(reason, message string) {
@@ -132,7 +132,7 @@ func (d *decision) progressing(message string) {
 	d.Findings = append(d.Findings, status.Finding{Component: component, Effect: status.Progressing, Reason: "Distributing", Message: message, Aside: true})
 }
 
-// distributed reports whether all nodes have what the DaemonSet says. Of nodes that cannot be reached that is not known.
+// distributed reports whether all reachable nodes have the list of the DaemonSet.
 func distributed(ds *appsv1.DaemonSet) bool {
 	s := ds.Status
 	return s.ObservedGeneration >= ds.Generation && s.UpdatedNumberScheduled >= s.DesiredNumberScheduled && s.NumberAvailable >= s.DesiredNumberScheduled

@@ -49,7 +49,7 @@ func configMap(list string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{Data: map[string]string{key: list}}
 }
 
-// bringing returns a DaemonSet that has brought a list to some of three nodes, and was made some time before noon.
+// bringing returns a DaemonSet that has distributed a list to some of three nodes, and was created some time before noon.
 func bringing(t testing.TB, list string, to int32, ago time.Duration) *appsv1.DaemonSet {
 	t.Helper()
 	object, err := daemonSet(list, settings{Image: "i", Since: noon.Add(-ago)})
@@ -63,7 +63,7 @@ func bringing(t testing.TB, list string, to int32, ago time.Duration) *appsv1.Da
 }
 
 func TestEveryStateHasItsStep(t *testing.T) {
-	standard, err := shipped()
+	defaultValue, err := defaultList()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,39 +73,39 @@ func TestEveryStateHasItsStep(t *testing.T) {
 	newer := bringing(t, custom, 3, time.Hour)
 	newer.Generation = 2
 	for _, row := range []struct {
-		why    string
-		world  world
-		create string
-		bring  string // "" is nothing
-		remove bool
-		says   string // reason and a part of the message of the finding
-		again  time.Duration
+		why          string
+		observation  observation
+		create       string
+		bring        string // "" is nothing
+		remove       bool
+		finding      string // reason and a part of the message of the finding
+		requeueAfter time.Duration
 	}{
-		{why: "without Multus there is nothing to do", world: world{Image: "i"}},
-		{why: "a list is made", world: world{Multus: true, Image: "i"}, create: standard},
-		{why: "of what Multus brings", world: world{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
-		{why: "unless that is wrong", world: world{Multus: true, Image: "i", Default: configMap("(")}, create: standard},
-		{why: "the default needs no one", world: world{Multus: true, List: configMap("\n" + standard + "\n")}},
-		{why: "another list is brought to nodes", world: world{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, says: "Distributing nodes get another list"},
-		{why: "there is no image to bring it", world: world{Multus: true, List: configMap(custom)}, says: "NoImage set MULTUS_IMAGE"},
-		{why: "some nodes have it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},
-			bring: custom, says: "Distributing 2 of 3 nodes have the list (worker-1: ImagePullBackOff", again: slowAfter - time.Minute},
-		{why: "some nodes do not get it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, slowAfter), Pods: []corev1.Pod{pulling}},
-			bring: custom, says: "AllowlistNotDistributed worker-1"},
-		{why: "all nodes have it, and those that come later get it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: custom},
-		{why: "a change that has not been looked at", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: newer}, bring: custom, says: "AllowlistNotDistributed 3 of 3"},
-		{why: "it changes again", world: world{Multus: true, Image: "i", List: configMap("^new$"), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: "^new$", says: "Distributing"},
-		{why: "a mistake leaves nodes as they are", world: world{Multus: true, Image: "i", List: configMap("("), DaemonSet: bringing(t, custom, 3, time.Hour)}, says: "InvalidAllowlist nodes keep the list"},
-		{why: "deleted, the default comes back to nodes, too", world: world{Multus: true, Image: "i", DaemonSet: bringing(t, custom, 3, time.Hour)},
-			create: standard, bring: standard, says: "Distributing"},
-		{why: "not all nodes have it back", world: world{Multus: true, Image: "i", List: configMap(standard), DaemonSet: bringing(t, standard, 2, 0)}, bring: standard, says: "Distributing 2 of 3", again: slowAfter},
-		{why: "all nodes have it back", world: world{Multus: true, Image: "i", List: configMap(standard), DaemonSet: bringing(t, standard, 3, time.Minute)}, remove: true},
-		{why: "what OpenShift's operator has left", world: world{Multus: true, Image: "i", List: configMap(standard), DaemonSet: &appsv1.DaemonSet{}}, bring: standard, says: "Distributing"},
-		{why: "an empty list is one", world: world{Multus: true, Image: "i", List: configMap(""), DaemonSet: &appsv1.DaemonSet{}}, bring: "", says: "Distributing"},
+		{why: "without Multus there is nothing to do", observation: observation{Image: "i"}},
+		{why: "a list is made", observation: observation{Multus: true, Image: "i"}, create: defaultValue},
+		{why: "of what Multus brings", observation: observation{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
+		{why: "unless that is wrong", observation: observation{Multus: true, Image: "i", Default: configMap("(")}, create: defaultValue},
+		{why: "the default needs no one", observation: observation{Multus: true, List: configMap("\n" + defaultValue + "\n")}},
+		{why: "another list is brought to nodes", observation: observation{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, finding: "Distributing the list is being distributed"},
+		{why: "there is no image to bring it", observation: observation{Multus: true, List: configMap(custom)}, finding: "NoImage set MULTUS_IMAGE"},
+		{why: "some nodes have it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},
+			bring: custom, finding: "Distributing 2 of 3 nodes have the list (worker-1: ImagePullBackOff", requeueAfter: distributeTimeout - time.Minute},
+		{why: "some nodes do not get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, distributeTimeout), Pods: []corev1.Pod{pulling}},
+			bring: custom, finding: "AllowlistNotDistributed worker-1"},
+		{why: "all nodes have it, and those that come later get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: custom},
+		{why: "a change that has not been looked at", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: newer}, bring: custom, finding: "AllowlistNotDistributed 3 of 3"},
+		{why: "it changes again", observation: observation{Multus: true, Image: "i", List: configMap("^new$"), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: "^new$", finding: "Distributing"},
+		{why: "a mistake leaves nodes as they are", observation: observation{Multus: true, Image: "i", List: configMap("("), DaemonSet: bringing(t, custom, 3, time.Hour)}, finding: "InvalidAllowlist nodes keep their current list"},
+		{why: "deleted, the default comes back to nodes, too", observation: observation{Multus: true, Image: "i", DaemonSet: bringing(t, custom, 3, time.Hour)},
+			create: defaultValue, bring: defaultValue, finding: "Distributing"},
+		{why: "not all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: bringing(t, defaultValue, 2, 0)}, bring: defaultValue, finding: "Distributing 2 of 3", requeueAfter: distributeTimeout},
+		{why: "all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: bringing(t, defaultValue, 3, time.Minute)}, remove: true},
+		{why: "what OpenShift's operator has left", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: &appsv1.DaemonSet{}}, bring: defaultValue, finding: "Distributing"},
+		{why: "an empty list is one", observation: observation{Multus: true, Image: "i", List: configMap(""), DaemonSet: &appsv1.DaemonSet{}}, bring: "", finding: "Distributing"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			row.world.Now = noon
-			d, err := decide(row.world)
+			row.observation.Now = noon
+			d, err := decide(row.observation)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,14 +115,14 @@ func TestEveryStateHasItsStep(t *testing.T) {
 			if diff := cmp.Diff(row.bring, deref(d.Distribute)); diff != "" {
 				t.Error("brought", diff)
 			}
-			if d.Remove != row.remove || d.Again != row.again {
-				t.Errorf("removed %v, again after %v", d.Remove, d.Again)
+			if d.Remove != row.remove || d.RequeueAfter != row.requeueAfter {
+				t.Errorf("removed %v, again after %v", d.Remove, d.RequeueAfter)
 			}
-			reason, part, _ := strings.Cut(row.says, " ")
+			reason, part, _ := strings.Cut(row.finding, " ")
 			switch {
 			case reason == "" && len(d.Findings) == 0:
 			case len(d.Findings) != 1 || d.Findings[0].Reason != reason || !strings.Contains(d.Findings[0].Message, part) || !d.Findings[0].Aside:
-				t.Errorf("it says %+v, want %s", d.Findings, row.says)
+				t.Errorf("it says %+v, want %s", d.Findings, row.finding)
 			}
 		})
 	}
@@ -136,11 +136,11 @@ func deref(s *string) string {
 }
 
 func TestManyNodesAreCounted(t *testing.T) {
-	w := world{}
+	w := observation{}
 	for _, node := range []string{"e", "d", "c", "b", "a"} {
 		w.Pods = append(w.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.PodSpec{NodeName: node}})
 	}
-	if got := laggards(w); got != " (a: Starting, b: Starting, c: Starting, and 2 more)" {
+	if got := pendingNodes(w); got != " (a: Starting, b: Starting, c: Starting, and 2 more)" {
 		t.Error(got)
 	}
 }

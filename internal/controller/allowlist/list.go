@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// key is that of the list in a ConfigMap.
+	// key is the key of the list in a ConfigMap.
 	key = "allowlist.conf"
-	// longest is how many bytes a list may have: it travels in an environment variable, of which Linux takes 128 KiB.
-	longest = 64 << 10
+	// maxBytes is the maximum size of a list in bytes. It is passed in an environment variable, which Linux limits to 128 KiB.
+	maxBytes = 64 << 10
 )
 
-// parse returns the list that a ConfigMap has, in the form in which nodes get it: without empty lines and spaces around lines, which the
-// plug-in ignores, too. The error names everything that is wrong: one line that is no regular expression keeps the plug-in from making
-// any pod that asks for a setting.
+// parse returns the list in a ConfigMap in normalized form, without empty lines and surrounding spaces. The error lists all problems: the
+// plug-in fails for all pods with sysctls if one line is not a regular expression.
 func parse(data map[string]string) (string, error) {
 	text, ok := data[key]
 	if !ok {
-		return "", fmt.Errorf("it has no key %s; write one regular expression a line, nothing to allow no setting, or delete the ConfigMap to get the default back", key)
+		return "", fmt.Errorf("it has no key %s; write one regular expression per line, leave it empty to allow no sysctl, or delete the ConfigMap to restore the default", key)
 	}
-	if len(text) > longest {
-		return "", fmt.Errorf("%s has %d bytes; it may have %d. Use one expression for several settings", key, len(text), longest)
+	if len(text) > maxBytes {
+		return "", fmt.Errorf("%s has %d bytes; the maximum is %d. Use one expression for several sysctls", key, len(text), maxBytes)
 	}
 	var lines []string
 	var errs []error
@@ -45,7 +44,7 @@ func parse(data map[string]string) (string, error) {
 	return strings.Join(lines, "\n"), errors.Join(errs...)
 }
 
-// shipped returns the list that new ConfigMaps get: settings that affect nothing but the interface of the pod.
-func shipped() (string, error) {
+// defaultList returns the list for new ConfigMaps: sysctls that affect only the interface of the pod.
+func defaultList() (string, error) {
 	return parse(map[string]string{key: sysctls.Default()})
 }

@@ -32,9 +32,9 @@ func TestListsThatThePluginCannotReadAreRefusedWithEverythingThatIsWrong(t *test
 		data map[string]string
 		want []string
 	}{
-		{"another key", map[string]string{"allowlist": "^a$"}, []string{"no key allowlist.conf", "delete the ConfigMap to get the default back"}},
+		{"another key", map[string]string{"allowlist": "^a$"}, []string{"no key allowlist.conf", "delete the ConfigMap to restore the default"}},
 		{"two lines", map[string]string{key: "^a$\n^b($\n*"}, []string{`line 2: "^b($" is not a regular expression`, `line 3: "*" is not a regular expression`}},
-		{"too long", map[string]string{key: strings.Repeat("a\n", longest)}, []string{"131072 bytes; it may have 65536"}},
+		{"too long", map[string]string{key: strings.Repeat("a\n", maxBytes)}, []string{"131072 bytes; the maximum is 65536"}},
 		{"what no environment can hold", map[string]string{key: "a\x00b"}, []string{"zero byte"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestListsThatThePluginCannotReadAreRefusedWithEverythingThatIsWrong(t *test
 }
 
 func TestTheDefaultAllowsWhatIsSafeAndNothingElse(t *testing.T) {
-	list, err := shipped()
+	list, err := defaultList()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +87,9 @@ func FuzzListsReachNodesUnchanged(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := parse(map[string]string{key: list})
-		if err != nil || again != list {
-			t.Errorf("%q becomes %q, %v", list, again, err)
+		requeueAfter, err := parse(map[string]string{key: list})
+		if err != nil || requeueAfter != list {
+			t.Errorf("%q becomes %q, %v", list, requeueAfter, err)
 		}
 		object, err := daemonSet(list, settings{Image: "i"})
 		if err != nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cabundle"
 )
 
-// Where the certificates come from.
+// Source of the certificates.
 const (
 	bundleNamespace = "openshift-config-managed"
 	bundleName      = "trusted-ca-bundle"
 )
 
-// bundle is what is injected.
+// bundle are the certificates to inject.
 type bundle struct {
 	hash string
 	text string
-	// encoded is the text as JSON, which is the same in every request.
+	// encoded is the text as JSON, which all requests share.
 	encoded []byte
 }
 
-// origin reads the certificates, and keeps the last ones.
-type origin struct {
+// bundleSource reads the certificates and caches the last ones.
+type bundleSource struct {
 	reader client.Reader
 
 	mu      sync.Mutex
@@ -38,9 +38,8 @@ type origin struct {
 	problem string
 }
 
-// get returns the certificates, nil if there is nothing to inject; problem says what is wrong with them. It is no problem if
-// there are none yet.
-func (o *origin) get(ctx context.Context) (b *bundle, problem string, err error) {
+// get returns the certificates; nil if there is nothing to inject. problem describes an invalid source. A missing source is not a problem.
+func (o *bundleSource) get(ctx context.Context) (b *bundle, problem string, err error) {
 	var cm corev1.ConfigMap
 	err = o.reader.Get(ctx, client.ObjectKey{Namespace: bundleNamespace, Name: bundleName}, &cm)
 	if client.IgnoreNotFound(err) != nil {
@@ -59,7 +58,7 @@ func (o *origin) get(ctx context.Context) (b *bundle, problem string, err error)
 	return o.bundle, o.problem, nil
 }
 
-// decode makes of a ConfigMap what is injected.
+// decode returns the bundle in a ConfigMap, or its problem.
 func decode(cm *corev1.ConfigMap) (*bundle, string) {
 	text, found := cm.Data[cabundle.Key]
 	if !found {

@@ -36,8 +36,8 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{Audit: true}) }
 
-// authority makes a certificate in PEM form.
-func authority(tb testing.TB, name string) string {
+// newCA returns a CA certificate in PEM form.
+func newCA(tb testing.TB, name string) string {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +51,7 @@ func authority(tb testing.TB, name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
 }
 
-// cluster is an API server, on which the loop runs between start and stop.
+// cluster is an API server, on which the controller runs between start and stop.
 type cluster struct {
 	*apitest.Server
 	t         testing.TB
@@ -74,7 +74,7 @@ func newCluster(t testing.TB) *cluster {
 	return c
 }
 
-// start runs the loop.
+// start runs the controller.
 func (c *cluster) start() {
 	c.t.Helper()
 	scheme, err := apitest.Scheme()
@@ -85,7 +85,7 @@ func (c *cluster) start() {
 	api := c.account()
 	api.UserAgent, api.QPS = c.agent(), -1
 	mgr, err := manager.New(api, manager.Options{
-		Scheme: scheme, Cache: cache.Options{ByObject: owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
+		Scheme: scheme, Cache: cache.Options{ByObject: cacheOptions()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -118,10 +118,10 @@ func (c *cluster) start() {
 	}
 }
 
-// agent is what the loop calls itself in the audit log.
+// agent is the controller's user agent in the audit log.
 func (c *cluster) agent() string { return "loop-of-" + c.t.Name() }
 
-// writes are the requests with which the loop has written ConfigMaps, or tried to.
+// writes returns the number of the controller's write requests for ConfigMaps.
 func (c *cluster) writes() (n int) {
 	c.t.Helper()
 	for _, r := range c.Requests(c.t) {
@@ -132,8 +132,8 @@ func (c *cluster) writes() (n int) {
 	return n
 }
 
-// origin sets what is to be trusted.
-func (c *cluster) origin(data map[string]string) {
+// source sets the trusted certificates.
+func (c *cluster) source(data map[string]string) {
 	c.t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bundleNamespace, Name: bundleName}, Data: data}
 	err := c.Client.Update(c.t.Context(), cm)
@@ -144,10 +144,10 @@ func (c *cluster) origin(data map[string]string) {
 	}
 }
 
-func (c *cluster) trust(pem string) { c.t.Helper(); c.origin(map[string]string{"ca-bundle.crt": pem}) }
+func (c *cluster) trust(pem string) { c.t.Helper(); c.source(map[string]string{"ca-bundle.crt": pem}) }
 
-// asking makes a ConfigMap that asks for certificates.
-func (c *cluster) asking(name string, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+// request creates a ConfigMap that requests certificates.
+func (c *cluster) request(name string, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	c.t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name, Labels: map[string]string{InjectLabel: "true"}}}
 	for _, f := range change {
@@ -165,13 +165,13 @@ func (c *cluster) get(name string) *corev1.ConfigMap {
 	return &cm
 }
 
-// edit changes a ConfigMap as a third party.
+// edit changes a ConfigMap as another client.
 func (c *cluster) edit(name string, change func(*corev1.ConfigMap)) {
 	c.t.Helper()
 	cm := c.get(name)
 	before := cm.DeepCopy()
 	change(cm)
-	if err := c.Client.Patch(c.t.Context(), cm, client.MergeFrom(before), client.FieldOwner("someone")); err != nil {
+	if err := c.Client.Patch(c.t.Context(), cm, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -209,9 +209,8 @@ func (c *cluster) events(name string) (all []string) {
 	return all
 }
 
-// settled waits until the loop has had time for mischief, and checks that it wrote nothing meanwhile, and said nothing to
-// the cluster.
-func (c *cluster) settled(why string) {
+// wantNoWrites waits, and checks that the controller has written nothing and reported no finding.
+func (c *cluster) wantNoWrites(why string) {
 	c.t.Helper()
 	before := c.writes()
 	time.Sleep(500 * time.Millisecond)
@@ -219,11 +218,11 @@ func (c *cluster) settled(why string) {
 		c.t.Errorf("%s: %d writes in half a second", why, after-before)
 	}
 	if findings, _, _ := c.board.Snapshot(); len(findings) > 0 {
-		c.t.Errorf("%s: the cluster is told %v", why, findings)
+		c.t.Errorf("%s: got findings %v", why, findings)
 	}
 }
 
-// metric is the value of one metric.
+// metric returns the value of one metric.
 func (c *cluster) metric(name, label string) float64 {
 	c.t.Helper()
 	families, err := c.registry.Gather()
@@ -240,7 +239,7 @@ func (c *cluster) metric(name, label string) float64 {
 	return 0
 }
 
-// account returns the operator's service account, with the rights of config/openshift/cabundleinjection.yaml and no others.
+// account returns the operator's service account, with exactly the permissions of config/openshift/cabundleinjection.yaml.
 func (c *cluster) account() *rest.Config {
 	c.t.Helper()
 	const operator = "openshift-network-operator"

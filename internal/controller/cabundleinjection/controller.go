@@ -1,12 +1,12 @@
-// Package cabundleinjection gives the trusted certificates of the cluster to anyone who asks for them: ConfigMaps with the
-// label config.openshift.io/inject-trusted-cabundle=true, in any namespace.
+// Package cabundleinjection injects the cluster's trusted certificates into ConfigMaps with the label
+// config.openshift.io/inject-trusted-cabundle=true, in any namespace.
 //
-// Input: these ConfigMaps, and openshift-config-managed/trusted-ca-bundle. Output: the key ca-bundle.crt in each of them, with
-// a label and annotations that say so; events on ConfigMaps; the finding that the source is no good.
+// Input: these ConfigMaps and openshift-config-managed/trusted-ca-bundle. Output: the key ca-bundle.crt in each of them, with a label and
+// annotations; events on ConfigMaps; a finding if the source is invalid.
 //
-// It must never touch another key, nor keep certificates in memory for each ConfigMap. What is wrong with a tenant's
-// ConfigMap never makes the cluster degraded, and never has the API server asked over and over: it is an event on that
-// ConfigMap. A source that is missing or no good changes nothing anywhere.
+// The controller never modifies another key, and keeps no certificates in memory per ConfigMap. A problem of a tenant's ConfigMap is an
+// event on it; it never makes the cluster Degraded and causes no repeated requests. While the source is missing or invalid, nothing is
+// changed.
 package cabundleinjection
 
 import (
@@ -37,21 +37,22 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs.
+	// Name is the name of the controller in logs.
 	Name = "cabundleinjection"
-	// component is what findings of this loop are about, and reasonInvalid the one that there is.
+	// component is the component of the controller's findings, reasonInvalid their reason.
 	component, reasonInvalid = "InjectorConfig", "InvalidInjectorConfig"
-	// fieldManager owns what this loop writes. It is the name that OpenShift's operator has, so that what it owns passes on.
+	// fieldManager owns the fields that the controller writes. It is the name that OpenShift's operator uses, so that its fields are taken
+	// over.
 	fieldManager = client.FieldOwner("cluster-network-operator/configmap_ca")
-	// parallel is how many ConfigMaps are written at once. An API server takes a few milliseconds for each.
+	// parallel is the number of ConfigMaps that are written concurrently. Each write takes the API server a few milliseconds.
 	parallel = 8
 )
 
-// Controller is the loop. All exported fields must be set.
+// Controller injects trusted certificates. All exported fields must be set.
 type Controller struct {
-	// Client reads the metadata of ConfigMaps as Owns says, and writes.
+	// Client reads the metadata of labelled ConfigMaps from a cache, and writes.
 	Client client.Client
-	// Live reads what is no longer in that cache.
+	// Live reads from the API server.
 	Live    client.Reader
 	Board   *report.Board
 	Events  events.EventRecorder
@@ -59,20 +60,20 @@ type Controller struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	origin *origin
-	memory *memory
-	limits limits
-	start  trigger.Trigger
+	bundleSource *bundleSource
+	memory       *memory
+	limits       limits
+	initial      trigger.Trigger
 }
 
-// owns is what the controller keeps of ConfigMaps: a few hundred bytes of each that asks.
-func owns() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{target(types.NamespacedName{}): {Label: asking(), Transform: trim}}
+// cacheOptions selects the labelled ConfigMaps, of which a few hundred bytes are cached.
+func cacheOptions() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{target(types.NamespacedName{}): {Label: injectSelector(), Transform: trim}}
 }
 
-func asking() labels.Selector { return labels.SelectorFromSet(labels.Set{InjectLabel: "true"}) }
+func injectSelector() labels.Selector { return labels.SelectorFromSet(labels.Set{InjectLabel: "true"}) }
 
-// target is the metadata of a ConfigMap.
+// target returns the metadata object for a ConfigMap.
 func target(key types.NamespacedName) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
@@ -85,14 +86,14 @@ func targets() *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{configv1.GroupVersion.WithKind("Proxy").GroupKind()}, Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{configv1.GroupVersion.WithKind("Proxy").GroupKind()}, Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	origins, err := cache.New(mgr.GetConfig(), cache.Options{
+	sources, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 			bundleNamespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", bundleName)}}}},
@@ -100,25 +101,25 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("create cache of trusted certificates: %w", err)
 	}
-	if err := mgr.Add(origins); err != nil {
+	if err := mgr.Add(sources); err != nil {
 		return fmt.Errorf("add cache of trusted certificates: %w", err)
 	}
-	c.origin = &origin{reader: origins}
-	c.memory = &memory{known: map[types.NamespacedName]*past{}, changed: c.Metrics.moved}
-	c.start.Fire()
+	c.bundleSource = &bundleSource{reader: sources}
+	c.memory = &memory{records: map[types.NamespacedName]*record{}, changed: c.Metrics.setState}
+	c.initial.Fire()
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{Workers: parallel},
 		loop.On(mgr, target(types.NamespacedName{}), &handler.EnqueueRequestForObject{}),
-		source.Kind(origins, client.Object(&corev1.ConfigMap{}), handler.EnqueueRequestsFromMapFunc(c.everything)),
-		c.start.Source(),
+		source.Kind(sources, client.Object(&corev1.ConfigMap{}), handler.EnqueueRequestsFromMapFunc(c.enqueueAll)),
+		c.initial.Source(),
 	)
 }
 
-// everything asks for a pass over all ConfigMaps that ask for certificates, and over these.
-func (c *Controller) everything(ctx context.Context, _ client.Object) []reconcile.Request {
+// enqueueAll returns requests for all labelled ConfigMaps and for the source.
+func (c *Controller) enqueueAll(ctx context.Context, _ client.Object) []reconcile.Request {
 	requests := []reconcile.Request{{}}
 	list := targets()
 	if err := c.Client.List(ctx, list); err != nil {
-		c.Log.Error("list ConfigMaps that ask for certificates", "error", err)
+		c.Log.Error("list ConfigMaps that request certificates", "error", err)
 		return requests
 	}
 	for i := range list.Items {
@@ -127,14 +128,14 @@ func (c *Controller) everything(ctx context.Context, _ client.Object) []reconcil
 	return requests
 }
 
-// Reconcile brings one ConfigMap in line. The request without a name is about the certificates themselves.
+// Reconcile injects into one ConfigMap, or releases it. The request without a name is for the source.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	b, problem, err := c.origin.get(ctx)
+	b, problem, err := c.bundleSource.get(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if request.Name == "" {
-		c.reportOrigin(problem)
+		c.reportSource(problem)
 		return reconcile.Result{}, c.releaseOrphans(ctx)
 	}
 	m := target(request.NamespacedName)
@@ -152,8 +153,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return c.inject(ctx, m, b)
 }
 
-// reportOrigin says what is wrong with the certificates.
-func (c *Controller) reportOrigin(problem string) {
+// reportSource reports the problem of the source; empty if there is none.
+func (c *Controller) reportSource(problem string) {
 	if problem == "" {
 		c.Board.Report(Name)
 		return

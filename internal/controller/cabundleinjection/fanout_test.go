@@ -25,7 +25,7 @@ func fanOut(tb testing.TB, configMaps, certificates, rounds int) []time.Duration
 	var system strings.Builder
 	for i := range certificates {
 		// What a certificate says does not matter here, but how long it is: those of systems have 1.5 kB in PEM form.
-		system.WriteString("# " + strings.Repeat("x", 900) + "\n" + authority(tb, fmt.Sprint(i)))
+		system.WriteString("# " + strings.Repeat("x", 900) + "\n" + newCA(tb, fmt.Sprint(i)))
 	}
 	var group errgroup.Group
 	group.SetLimit(16)
@@ -52,7 +52,7 @@ func fanOut(tb testing.TB, configMaps, certificates, rounds int) []time.Duration
 	c.start()
 	var took []time.Duration
 	for round := range rounds + 1 {
-		text := system.String() + authority(tb, fmt.Sprintf("round %d", round))
+		text := system.String() + newCA(tb, fmt.Sprintf("round %d", round))
 		before := c.metric("cluster_network_operator_trusted_ca_writes_total", "injected")
 		begin := time.Now()
 		c.trust(text)
@@ -74,7 +74,7 @@ func fanOut(tb testing.TB, configMaps, certificates, rounds int) []time.Duration
 func (c *cluster) checkAll(configMaps int) {
 	c.t.Helper()
 	list := targets()
-	if err := c.Client.List(context.Background(), list, client.MatchingLabelsSelector{Selector: asking()}); err != nil {
+	if err := c.Client.List(context.Background(), list, client.MatchingLabelsSelector{Selector: injectSelector()}); err != nil {
 		c.t.Fatal(err)
 	}
 	hashes := map[string]int{}
@@ -96,7 +96,7 @@ func (c *cluster) checkAll(configMaps int) {
 // disown lets ConfigMaps go, so that they are not in the way of another test.
 func (c *cluster) disown() {
 	list := targets()
-	if err := c.Client.List(context.Background(), list, client.MatchingLabelsSelector{Selector: asking()}, client.HasLabels{"number"}); err != nil {
+	if err := c.Client.List(context.Background(), list, client.MatchingLabelsSelector{Selector: injectSelector()}, client.HasLabels{"number"}); err != nil {
 		c.t.Error(err)
 	}
 	var group errgroup.Group

@@ -8,94 +8,94 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// How a ConfigMap is treated whose key a third party keeps writing: it is put back at once some times, and then ever more
-// seldom.
+// A ConfigMap whose key a third party keeps writing is restored contestedAfter times within contestedWithin, and then with
+// exponential back-off.
 const (
-	contestedWithin = 10 * time.Minute
-	contestedAfter  = 3
-	contestedFirst  = 10 * time.Second
-	contestedLast   = 10 * time.Minute
-	// readEvery is how often the certificates in one ConfigMap are read at most, which is done after other clients have written it.
-	readEvery = 10 * time.Second
-	// refusedAgain is when what was refused by someone who may think otherwise later is tried again.
-	refusedAgain = 5 * time.Minute
+	contestedWithin   = 10 * time.Minute
+	contestedAfter    = 3
+	contestedMinDelay = 10 * time.Second
+	contestedMaxDelay = 10 * time.Minute
+	// readInterval is the minimum interval between reads of one ConfigMap's certificates after other clients have written it.
+	readInterval = 10 * time.Second
+	// refusedRetry is the retry interval after a refusal whose cause is not watched.
+	refusedRetry = 5 * time.Minute
 )
 
-// memory is what the loop knows of ConfigMaps that it has written, or could not write. Nothing is wrong if it is lost.
+// memory is the in-memory state of ConfigMaps that were written or refused. It may be lost at any time.
 type memory struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]*past
-	// changed is told how many ConfigMaps are in which state.
+	mu      sync.Mutex
+	records map[types.NamespacedName]*record
+	// changed is called with changes of the number of ConfigMaps in a state.
 	changed func(state string, by int)
 }
 
-// past is what has happened to one ConfigMap.
-type past struct {
+// record is the state of one ConfigMap.
+type record struct {
 	uid types.UID
-	// version is the one that the loop has last acted on, and hash what it has put there, or tried to.
+	// version is the last version that the controller acted on; hash identifies the certificates that it wrote or tried to write.
 	version, hash string
 	at            time.Time
-	// read is when its certificates were read last.
-	read    time.Time
-	strikes int
-	// until is when to try again; zero is when something changes.
+	// read is the time of the last read of the certificates.
+	read       time.Time
+	violations int
+	// until is the time of the next try; zero means after a change.
 	until time.Time
-	// refused is why it could not be written.
+	// refused is the reason of the refusal; empty if it was not refused.
 	refused string
 	state   string
 }
 
-// states of ConfigMaps, as metrics show them.
+// States of ConfigMaps in metrics.
 const (
 	stateInjected, stateRefused, stateContested = "injected", "refused", "contested"
 )
 
-// verdict is what memory says about writing.
-type verdict struct {
-	// write is whether to write now; if not, again is when to look again, 0 being when something changes.
-	write bool
-	again time.Duration
-	// contested is true when a third party is found to keep writing.
+// decision is whether to write a ConfigMap.
+type decision struct {
+	// write is true to write now. If it is false, requeueAfter is the time until the next try; 0 means after a change.
+	write        bool
+	requeueAfter time.Duration
+	// contested is true when the ConfigMap becomes contested.
 	contested bool
 }
 
-// consider says whether to write certificates to a ConfigMap that does not have them.
-func (m *memory) consider(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) verdict {
+// decide returns whether to write a ConfigMap that does not have the certificates.
+func (m *memory) decide(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.known[key]
+	p := m.records[key]
 	switch {
 	case p == nil || p.uid != uid || p.hash != hash:
-		return verdict{write: true}
+		return decision{write: true}
 	case now.Before(p.until):
-		return verdict{again: p.until.Sub(now)}
+		return decision{requeueAfter: p.until.Sub(now)}
 	case !p.until.IsZero():
 		p.until = time.Time{}
-		return verdict{write: true}
+		return decision{write: true}
 	case !newer(version, p.version):
-		return verdict{} // the cache does not have yet what was written, or nothing has changed since it was refused
+		return decision{} // the cache is stale, or nothing has changed since the refusal
 	case p.state == stateRefused:
-		return verdict{write: true}
+		return decision{write: true}
 	}
-	// Someone has undone what was written.
+	// Another client has modified the written content.
 	if now.Sub(p.at) > contestedWithin {
-		p.strikes = 0
+		p.violations = 0
 	}
-	if p.strikes++; p.strikes <= contestedAfter {
-		return verdict{write: true}
+	if p.violations++; p.violations <= contestedAfter {
+		return decision{write: true}
 	}
-	wait := min(contestedLast, contestedFirst<<min(p.strikes-contestedAfter-1, 10))
+	wait := min(contestedMaxDelay, contestedMinDelay<<min(p.violations-contestedAfter-1, 10))
 	p.until = now.Add(wait)
 	m.move(p, stateContested)
-	return verdict{again: wait, contested: true}
+	return decision{requeueAfter: wait, contested: true}
 }
 
-// check reports whether the certificates in a ConfigMap have to be read, whose metadata says that it has the right ones: the loop has neither
-// written nor read this version. If not now, again is when; 0 is when something changes.
-func (m *memory) check(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) (read bool, again time.Duration) {
+// check reports whether the certificates in a ConfigMap whose metadata claims the right ones must be read, because the controller has
+// neither written nor read this version. If not now, requeueAfter is the time until then; 0 means after a change.
+func (m *memory) check(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) (read bool, requeueAfter time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.known[key]
+	p := m.records[key]
 	switch {
 	case p == nil || p.uid != uid || p.hash != hash:
 		return true, 0
@@ -107,14 +107,14 @@ func (m *memory) check(key types.NamespacedName, uid types.UID, version, hash st
 		}
 		return false, 0
 	}
-	if left := p.read.Add(readEvery).Sub(now); left > 0 {
+	if left := p.read.Add(readInterval).Sub(now); left > 0 {
 		return false, left
 	}
 	p.read = now
 	return true, 0
 }
 
-// written notes that a ConfigMap has certificates in a version.
+// written records that a ConfigMap was written.
 func (m *memory) written(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,8 +125,8 @@ func (m *memory) written(key types.NamespacedName, uid types.UID, version, hash 
 	}
 }
 
-// seen notes that the right certificates were read in a version of a ConfigMap.
-func (m *memory) seen(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) {
+// verified records that the certificates in a ConfigMap were read and are right.
+func (m *memory) verified(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key, uid)
@@ -136,47 +136,47 @@ func (m *memory) seen(key types.NamespacedName, uid types.UID, version, hash str
 	}
 }
 
-// refuse notes why a ConfigMap cannot be written, and when to try again; 0 is when it or the certificates have changed. It
-// reports whether that is news.
-func (m *memory) refuse(key types.NamespacedName, uid types.UID, version, hash, why string, now time.Time, again time.Duration) (news bool) {
+// refuse records why a ConfigMap cannot be written, and the time until the next try; 0 means after a change. It reports whether the reason
+// is new.
+func (m *memory) refuse(key types.NamespacedName, uid types.UID, version, hash, why string, now time.Time, requeueAfter time.Duration) (changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key, uid)
-	news = p.refused != why
+	changed = p.refused != why
 	p.version, p.hash, p.at, p.until, p.refused = version, hash, now, time.Time{}, why
-	if again > 0 {
-		p.until = now.Add(again)
+	if requeueAfter > 0 {
+		p.until = now.Add(requeueAfter)
 	}
 	m.move(p, stateRefused)
-	return news
+	return changed
 }
 
-// forget drops what is known of a ConfigMap.
+// forget removes the record of a ConfigMap.
 func (m *memory) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.known[key]; p != nil {
+	if p := m.records[key]; p != nil {
 		m.changed(p.state, -1)
-		delete(m.known, key)
+		delete(m.records, key)
 	}
 }
 
-// of returns what is known of a ConfigMap, nothing if it is another one of the same name.
-func (m *memory) of(key types.NamespacedName, uid types.UID) *past {
-	p := m.known[key]
+// of returns the record of a ConfigMap, and a new one if the UID differs.
+func (m *memory) of(key types.NamespacedName, uid types.UID) *record {
+	p := m.records[key]
 	if p != nil && p.uid == uid {
 		return p
 	}
 	if p != nil {
 		m.changed(p.state, -1)
 	}
-	p = &past{uid: uid, state: stateInjected}
+	p = &record{uid: uid, state: stateInjected}
 	m.changed(p.state, 1)
-	m.known[key] = p
+	m.records[key] = p
 	return p
 }
 
-func (m *memory) move(p *past, state string) {
+func (m *memory) move(p *record, state string) {
 	if p.state != state {
 		m.changed(p.state, -1)
 		m.changed(state, 1)
@@ -184,7 +184,7 @@ func (m *memory) move(p *past, state string) {
 	}
 }
 
-// newer reports whether a version of an object is a later one than another; versions that cannot be compared are.
+// newer reports whether a resource version is newer than another; it returns true if they cannot be compared.
 func newer(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err != nil || order > 0

@@ -9,14 +9,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/metric"
 )
 
-// Metrics are those of this loop.
+// Metrics are the metrics of the controller.
 type Metrics struct {
 	configMaps *prometheus.GaugeVec
 	writes     *prometheus.CounterVec
 }
 
-// NewMetrics registers the metrics. Those that are registered already are used: several operators in one process share
-// them.
+// NewMetrics registers the metrics. Registered ones are reused, because several operators in one process share them.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [2]error
@@ -26,7 +25,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"state"}))
 	m.writes, errs[1] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_trusted_ca_writes_total",
-		Help: "Writes of ConfigMaps that ask for the trusted certificates, or no longer do, by result: injected, removed, refused, failed.",
+		Help: "Writes of ConfigMaps for injection or removal of the trusted certificates, by result: injected, removed, refused, failed.",
 	}, []string{"result"}))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("register metrics of %s: %w", Name, err)
@@ -34,5 +33,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) moved(state string, by int) { m.configMaps.WithLabelValues(state).Add(float64(by)) }
-func (m *Metrics) wrote(result string)        { m.writes.WithLabelValues(result).Inc() }
+func (m *Metrics) setState(state string, by int) {
+	m.configMaps.WithLabelValues(state).Add(float64(by))
+}
+func (m *Metrics) countWrite(result string) { m.writes.WithLabelValues(result).Inc() }

@@ -10,26 +10,24 @@ import (
 )
 
 const (
-	// InjectLabel is how a ConfigMap asks for the certificates.
+	// InjectLabel is the label that requests injection.
 	InjectLabel = "config.openshift.io/inject-trusted-cabundle"
-	// markLabel is on a ConfigMap that has them, so that one that no longer asks can be found.
+	// markLabel marks a ConfigMap with injected certificates, so that it is found after InjectLabel was removed.
 	markLabel, marked = "network.operator.openshift.io/trusted-ca-bundle", "injected"
-	// hashAnnotation says which ones it has.
+	// hashAnnotation identifies the injected certificates.
 	hashAnnotation = "network.operator.openshift.io/trusted-ca-bundle-hash"
-	// ownerAnnotation tells people whose the key is.
+	// ownerAnnotation names the owner of the key for users.
 	ownerAnnotation, owner = "openshift.io/owning-component", "Networking / cluster-network-operator"
 
-	// contenderAnnotation is on what is kept of a ConfigMap only: who else has written the key.
+	// contenderAnnotation only exists in the cache: the other manager of the key.
 	contenderAnnotation = "contender"
-	// trimmed is the generation of what is kept, which no object has that comes from the API server.
+	// trimmed is the generation of trimmed objects, which no object from the API server has.
 	trimmed = -1
 )
 
-// trim keeps of a ConfigMap what is needed to tell whether it has the right certificates, a few hundred bytes: that it
-// has the annotation with their hash, and that both this annotation and the key are this loop's. A client that changes a value
-// becomes its manager, so that the certificates themselves, a quarter of a megabyte for each ConfigMap, need not be kept. One that uses the name
-// of this loop's field manager is found by verify.
-// The cache calls it more than once for an object that it has when it starts.
+// trim reduces a ConfigMap to a few hundred bytes: the annotation with the hash is kept if both it and the key are owned by this
+// controller. A client that changes a value becomes its manager, so the certificates need not be cached. verify detects clients that use
+// this controller's field manager. The cache may call trim repeatedly for the same object.
 func trim(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok || m.Generation == trimmed {
@@ -38,8 +36,8 @@ func trim(o any) (any, error) {
 	kept := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, Generation: trimmed}
 	kept.Annotations = map[string]string{}
-	ours, contender := owners(m.ManagedFields)
-	if hash := m.Annotations[hashAnnotation]; hash != "" && ours.key && ours.hash && m.Labels[markLabel] == marked {
+	owned, contender := owners(m.ManagedFields)
+	if hash := m.Annotations[hashAnnotation]; hash != "" && owned.key && owned.hash && m.Labels[markLabel] == marked {
 		kept.Annotations[hashAnnotation] = strings.Clone(hash)
 	}
 	if value, ok := m.Annotations[ownerAnnotation]; ok && value != owner {
@@ -51,37 +49,36 @@ func trim(o any) (any, error) {
 	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: kept}, nil
 }
 
-// owned says which fields are this loop's.
-type owned struct{ any, key, hash bool }
+// ownedSet are the fields that this controller owns.
+type ownedSet struct{ any, key, hash bool }
 
-// ownedFields is the part of a set of fields that matters here.
-type ownedFields struct {
+// fieldSet is the relevant part of a set of managed fields.
+type fieldSet struct {
 	Data     map[string]any `json:"f:data"`
 	Metadata struct {
 		Annotations map[string]any `json:"f:annotations"`
 	} `json:"f:metadata"`
 }
 
-// owners returns which fields are this loop's, and the name of another manager that has the key.
-func owners(entries []metav1.ManagedFieldsEntry) (ours owned, contender string) {
+// owners returns the fields that this controller owns, and the name of another manager of the key.
+func owners(entries []metav1.ManagedFieldsEntry) (owned ownedSet, contender string) {
 	for _, e := range entries {
-		var f ownedFields
+		var f fieldSet
 		if e.FieldsV1 == nil || e.Subresource != "" || json.Unmarshal(e.FieldsV1.GetRawBytes(), &f) != nil {
 			continue
 		}
 		_, key := f.Data["f:"+cabundle.Key]
 		_, hash := f.Metadata.Annotations["f:"+hashAnnotation]
 		if e.Manager == string(fieldManager) && e.Operation == metav1.ManagedFieldsOperationApply {
-			ours = owned{any: true, key: key, hash: hash}
+			owned = ownedSet{any: true, key: key, hash: hash}
 		} else if key {
 			contender = strings.Clone(e.Manager)
 		}
 	}
-	return ours, contender
+	return owned, contender
 }
 
-// body is what is applied to a ConfigMap, and all that this loop has in it: its certificates, or nothing. With the UID it
-// never makes one that has gone meanwhile.
+// body returns the apply configuration for a ConfigMap, without data if b is nil. The UID prevents the creation of a deleted object.
 func body(m *metav1.PartialObjectMetadata, b *bundle) ([]byte, error) {
 	meta := map[string]any{"name": m.Name, "namespace": m.Namespace, "uid": m.UID}
 	if b != nil {

@@ -22,10 +22,10 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, fields s
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
-// all are the fields that this loop writes.
+// all are the fields that this controller writes.
 const all = `{"f:data":{"f:ca-bundle.crt":{}},"f:metadata":{"f:annotations":{"f:network.operator.openshift.io/trusted-ca-bundle-hash":{}},"f:labels":{}}}`
 
-func TestOnlyWhatIsOursCountsAsCurrent(t *testing.T) {
+func TestOnlyOwnedFieldsCountAsCurrent(t *testing.T) {
 	apply, update := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	me := string(fieldManager)
 	for _, row := range []struct {
@@ -97,22 +97,22 @@ func TestAnswersOfTheAPIServerAreUnderstood(t *testing.T) {
 	terminating := apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for _, row := range []struct {
-		why, reason string
-		err         error
-		quiet       bool
-		again       time.Duration
+		why, reason  string
+		err          error
+		quiet        bool
+		requeueAfter time.Duration
 	}{
-		{"it is gone", "", apierrors.NewNotFound(resource, "a"), true, 0},
+		{"the ConfigMap is deleted", "", apierrors.NewNotFound(resource, "a"), true, 0},
 		{"another one has its name", "", apierrors.NewConflict(resource, "a", errors.New("uid mismatch")), true, 0},
 		{"its namespace goes", "", terminating, true, 0},
 		{"immutable", reasonImmutable, apierrors.NewInvalid(kind, "a", field.ErrorList{field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")}), false, 0},
 		{"too long", reasonTooLarge, apierrors.NewInvalid(kind, "a", field.ErrorList{field.TooLong(field.NewPath(""), "", 1048576)}), false, 0},
 		{"too long for the server", reasonTooLarge, apierrors.NewRequestEntityTooLargeError("limit is 3145728"), false, 0},
 		{"too long for etcd", reasonTooLarge, apierrors.NewInternalError(errors.New("etcdserver: request is too large")), false, 0},
-		{"a quota", reasonRefused, apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), false, refusedAgain},
-		{"an admission webhook", reasonRefused, apierrors.NewBadRequest(`admission webhook "x" denied the request`), false, refusedAgain},
+		{"a quota", reasonRefused, apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), false, refusedRetry},
+		{"an admission webhook", reasonRefused, apierrors.NewBadRequest(`admission webhook "x" denied the request`), false, refusedRetry},
 		{"the server is busy", "none", apierrors.NewTooManyRequests("later", 1), false, 0},
-		{"the server has trouble", "none", apierrors.NewInternalError(errors.New("x")), false, 0},
+		{"a server error", "none", apierrors.NewInternalError(errors.New("x")), false, 0},
 		{"no answer", "none", &http.MaxBytesError{}, false, 0},
 	} {
 		got := refusalOf(row.err)
@@ -122,39 +122,39 @@ func TestAnswersOfTheAPIServerAreUnderstood(t *testing.T) {
 			}
 			continue
 		}
-		if got == nil || got.reason != row.reason || got.quiet != row.quiet || got.again != row.again || (got.message == "") != row.quiet {
+		if got == nil || got.reason != row.reason || got.quiet != row.quiet || got.requeueAfter != row.requeueAfter || (got.message == "") != row.quiet {
 			t.Errorf("%s: %+v", row.why, got)
 		}
 	}
 }
 
-func TestMemoryPutsThingsBackEverMoreSeldom(t *testing.T) {
+func TestMemoryBacksOffForContestedConfigMaps(t *testing.T) {
 	counts := map[string]int{}
-	m := &memory{known: map[types.NamespacedName]*past{}, changed: func(state string, by int) { counts[state] += by }}
+	m := &memory{records: map[types.NamespacedName]*record{}, changed: func(state string, by int) { counts[state] += by }}
 	key, now, version := types.NamespacedName{Name: "a"}, time.Unix(1_000_000, 0), 100
 	next := func() string {
 		version++
 		return metav1.ObjectMeta{ResourceVersion: string(rune('0'+version/100)) + string(rune('0'+version/10%10)) + string(rune('0'+version%10))}.ResourceVersion
 	}
-	if v := m.consider(key, "u", next(), "h", now); !v.write {
+	if v := m.decide(key, "u", next(), "h", now); !v.write {
 		t.Fatal("the first time is not written")
 	}
 	stale := next()
 	m.written(key, "u", next(), "h", now)
-	if v := m.consider(key, "u", stale, "h", now); v.write || v.again != 0 {
+	if v := m.decide(key, "u", stale, "h", now); v.write || v.requeueAfter != 0 {
 		t.Errorf("a version from before the write is taken for a change: %+v", v)
 	}
 	var waits []time.Duration
 	for range 14 {
-		v := m.consider(key, "u", next(), "h", now)
+		v := m.decide(key, "u", next(), "h", now)
 		if !v.write {
-			waits = append(waits, v.again)
-			if again := m.consider(key, "u", next(), "h", now.Add(v.again/2)); again.write || again.contested || again.again != v.again-v.again/2 {
-				t.Errorf("while it waits: %+v", again)
+			waits = append(waits, v.requeueAfter)
+			if requeueAfter := m.decide(key, "u", next(), "h", now.Add(v.requeueAfter/2)); requeueAfter.write || requeueAfter.contested || requeueAfter.requeueAfter != v.requeueAfter-v.requeueAfter/2 {
+				t.Errorf("while it waits: %+v", requeueAfter)
 			}
-			now = now.Add(v.again)
-			if again := m.consider(key, "u", next(), "h", now); !again.write {
-				t.Errorf("after it has waited: %+v", again)
+			now = now.Add(v.requeueAfter)
+			if requeueAfter := m.decide(key, "u", next(), "h", now); !requeueAfter.write {
+				t.Errorf("after it has waited: %+v", requeueAfter)
 			}
 		}
 		m.written(key, "u", next(), "h", now)
@@ -163,10 +163,10 @@ func TestMemoryPutsThingsBackEverMoreSeldom(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s, 600 * s, 600 * s, 600 * s}, waits); diff != "" {
 		t.Error(diff)
 	}
-	if v := m.consider(key, "u", next(), "h", now.Add(contestedWithin+s)); !v.write {
+	if v := m.decide(key, "u", next(), "h", now.Add(contestedWithin+s)); !v.write {
 		t.Errorf("after a long peace: %+v", v)
 	}
-	if v := m.consider(key, "another", next(), "h", now); !v.write {
+	if v := m.decide(key, "another", next(), "h", now); !v.write {
 		t.Errorf("another one of that name: %+v", v)
 	}
 	m.forget(key)
@@ -180,41 +180,41 @@ func TestMemoryPutsThingsBackEverMoreSeldom(t *testing.T) {
 
 func TestTheOldestComeFirstAndThoseThatWereWritten(t *testing.T) {
 	second := func(n int64) time.Time { return time.Unix(n, 0) }
-	want := []place{{second(1), 1, "z"}, {second(2), 0, "b"}, {second(2), 0, "c"}, {second(2), 1, "a"}, {second(3), 0, "a"}}
-	got := []place{want[4], want[3], want[2], want[1], want[0]}
-	slices.SortFunc(got, place.compare)
+	want := []rank{{second(1), 1, "z"}, {second(2), 0, "b"}, {second(2), 0, "c"}, {second(2), 1, "a"}, {second(3), 0, "a"}}
+	got := []rank{want[4], want[3], want[2], want[1], want[0]}
+	slices.SortFunc(got, rank.compare)
 	if !slices.Equal(want, got) {
 		t.Errorf("the order is %v, want %v", got, want)
 	}
 }
 
 func TestWhatOthersHaveWrittenIsReadOnceInAWhile(t *testing.T) {
-	m := &memory{known: map[types.NamespacedName]*past{}, changed: func(string, int) {}}
+	m := &memory{records: map[types.NamespacedName]*record{}, changed: func(string, int) {}}
 	key, now := types.NamespacedName{Name: "a"}, time.Unix(1_000_000, 0)
 	for i, step := range []struct {
 		why           string
 		version, hash string
 		after         time.Duration
 		read          bool
-		again         time.Duration
+		requeueAfter  time.Duration
 		then          func(version string, now time.Time)
 	}{
-		{"nothing is known of it", "10", "h", 0, true, 0, func(v string, now time.Time) { m.seen(key, "u", v, "h", now) }},
+		{"nothing is known of it", "10", "h", 0, true, 0, func(v string, now time.Time) { m.verified(key, "u", v, "h", now) }},
 		{"it was read in this version", "10", "h", 0, false, 0, nil},
-		{"another client has written it", "11", "h", time.Second, false, readEvery - time.Second, nil},
-		{"which is read later", "11", "h", readEvery, true, 0, func(v string, now time.Time) { m.seen(key, "u", v, "h", now) }},
+		{"another client has written it", "11", "h", time.Second, false, readInterval - time.Second, nil},
+		{"which is read later", "11", "h", readInterval, true, 0, func(v string, now time.Time) { m.verified(key, "u", v, "h", now) }},
 		{"the loop has written it", "20", "h", time.Second, false, 0, nil},
-		{"other certificates", "20", "i", 0, true, 0, func(v string, now time.Time) { m.refuse(key, "u", v, "i", "why", now, refusedAgain) }},
-		{"it cannot be written", "20", "i", time.Minute, false, refusedAgain - time.Minute, nil},
-		{"which is tried again", "20", "i", refusedAgain, true, 0, func(v string, now time.Time) { m.refuse(key, "u", v, "i", "why", now, 0) }},
+		{"other certificates", "20", "i", 0, true, 0, func(v string, now time.Time) { m.refuse(key, "u", v, "i", "why", now, refusedRetry) }},
+		{"it cannot be written", "20", "i", time.Minute, false, refusedRetry - time.Minute, nil},
+		{"which is tried again", "20", "i", refusedRetry, true, 0, func(v string, now time.Time) { m.refuse(key, "u", v, "i", "why", now, 0) }},
 		{"it can never be written", "20", "i", time.Hour, false, 0, nil},
 	} {
 		if step.why == "the loop has written it" {
 			m.written(key, "u", step.version, "h", now)
 		}
 		now = now.Add(step.after)
-		if read, again := m.check(key, "u", step.version, step.hash, now); read != step.read || again != step.again {
-			t.Errorf("%d, %s: %v, %v", i, step.why, read, again)
+		if read, requeueAfter := m.check(key, "u", step.version, step.hash, now); read != step.read || requeueAfter != step.requeueAfter {
+			t.Errorf("%d, %s: %v, %v", i, step.why, read, requeueAfter)
 		}
 		if step.then != nil {
 			step.then(step.version, now)

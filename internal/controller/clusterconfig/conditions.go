@@ -10,11 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// component is the name of this controller's level in the conditions of the cluster.
+// component is the component of this controller's findings.
 const component = "ClusterConfig"
 
-// conditionSynced is the condition of Network.config that says whether Network.operator says the same. It is the one that
-// NetworkConfig, the short form, has, too.
+// conditionSynced is the condition of Network.config that reports whether Network.operator has the same values. NetworkConfig has a
+// condition of the same type.
 const conditionSynced = "Synced"
 
 // Reasons of findings, conditions and events.
@@ -22,23 +22,22 @@ const (
 	reasonInfra   = "InfraStatusError"
 	reasonInvalid = "InvalidClusterConfig"
 	reasonApply   = "ApplyOperatorConfig"
-	// reasonUnsafe is that of the condition and the event for a change that may not be made any more; the finding has
-	// reasonInvalid.
+	// reasonUnsafe is the reason of the condition and the event for an unsafe change; the finding has reasonInvalid.
 	reasonUnsafe = "UnsafeClusterConfig"
-	// reasonUnread is that of the condition while no one knows what is applied.
+	// reasonUnread is the reason of the condition while the record of the applied configuration is unreadable.
 	reasonUnread = "AppliedConfigUnreadable"
-	// eventFollowed is that of the event after a change was written down.
+	// eventFollowed is the reason of the event after Network.operator was changed.
 	eventFollowed = "ClusterConfigFollowed"
 )
 
-// longestMessage is how long the API server lets the message of a condition be. That of an event may be shorter still.
-const longestMessage, longestNote = 32768, 1024
+// maxMessage and maxNote are the API server's limits for the message of a condition and the note of an event, in bytes.
+const maxMessage, maxNote = 32768, 1024
 
-// trouble is what a user has to know of a verdict.
-type trouble struct{ reason, message string }
+// problem is the reason and message of a failed check; zero means no problem.
+type problem struct{ reason, message string }
 
-// troubleOf returns what is to be told of a verdict; zero if all is well.
-func troubleOf(v verdict) trouble {
+// problemOf returns the problem of a decision; zero if there is none.
+func problemOf(v decision) problem {
 	const edit = "Use 'kubectl edit network.config.openshift.io cluster' to"
 	switch {
 	case len(v.invalid) > 0:
@@ -49,33 +48,33 @@ func troubleOf(v verdict) trouble {
 				lines[i] = e.Error()
 			}
 		}
-		return trouble{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%s). %s fix.", strings.Join(lines, "; "), edit)}
+		return problem{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%s). %s fix.", strings.Join(lines, "; "), edit)}
 	case v.unsafe:
-		return trouble{reasonUnsafe, fmt.Sprintf("The cluster configuration is invalid (it would be an unsafe change of the network: %s). %s undo the change. Network.operator keeps what was accepted last.", v.refused, edit)}
+		return problem{reasonUnsafe, fmt.Sprintf("The cluster configuration is invalid (it would be an unsafe change of the network: %s). %s undo the change. Network.operator keeps what was accepted last.", v.refused, edit)}
 	case len(v.refused) > 0:
-		return trouble{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%s). %s fix.", v.refused, edit)}
+		return problem{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%s). %s fix.", v.refused, edit)}
 	}
-	return trouble{}
+	return problem{}
 }
 
-// condition is the one of Network.config. It names no generation: that kind counts writes of its status, too.
-func condition(t trouble) metav1.Condition {
+// condition returns the condition for Network.config. It has no generation, because the kind counts writes of the status, too.
+func condition(t problem) metav1.Condition {
 	c := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: status.AsExpected}
-	if t != (trouble{}) {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, cut(t.message, longestMessage)
+	if t != (problem{}) {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, cut(t.message, maxMessage)
 	}
 	return c
 }
 
-// findings are what the cluster has to know.
-func findings(t trouble) []status.Finding {
+// findings returns the findings for the cluster's status.
+func findings(t problem) []status.Finding {
 	switch t.reason {
-	case "", reasonUnread: // the loop of the network reports a record that no one can read
+	case "", reasonUnread: // the network controller reports an unreadable record
 		return nil
 	case reasonUnsafe:
 		t.reason = reasonInvalid
 	}
-	// What someone wrote stays wrong until someone changes it.
+	// An invalid configuration does not become valid without a change.
 	wrong := t.reason == reasonInvalid
 	return []status.Finding{
 		{Component: component, Effect: status.Degraded, Reason: t.reason, Message: t.message, Immediate: wrong},
@@ -83,25 +82,25 @@ func findings(t trouble) []status.Finding {
 	}
 }
 
-// unread is the trouble with a record that cannot be read.
-func unread(err error) trouble {
-	return trouble{reasonUnread, fmt.Sprintf("Whether the configuration may be changed cannot be determined: %v", err)}
+// recordUnreadable returns the problem of an unreadable record.
+func recordUnreadable(err error) problem {
+	return problem{reasonUnread, fmt.Sprintf("Whether the configuration may be changed cannot be determined: %v", err)}
 }
 
-// refusedByServer is the trouble with a configuration that Network.operator cannot hold.
-func refusedByServer(err error) trouble {
-	return trouble{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%v). Use 'kubectl edit network.config.openshift.io cluster' to fix.", err)}
+// rejectedByServer returns the problem of a configuration that the API server rejects for Network.operator.
+func rejectedByServer(err error) problem {
+	return problem{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%v). Use 'kubectl edit network.config.openshift.io cluster' to fix.", err)}
 }
 
-func cut(text string, most int) string {
-	if len(text) <= most {
+func cut(text string, maxLength int) string {
+	if len(text) <= maxLength {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
+	return strings.ToValidUTF8(text[:maxLength-3], "") + "..."
 }
 
-// followed is the sentence of the event after fields of Network.operator have changed.
-func followed(fields []string) string {
+// followedMessage returns the message of the event after fields of Network.operator have changed.
+func followedMessage(fields []string) string {
 	if len(fields) == 0 {
 		return fmt.Sprintf("Network.operator.openshift.io/cluster has the annotation %s", pipeline.AcknowledgeAnnotation)
 	}

@@ -1,12 +1,12 @@
-// Package clusterconfig writes what Network.config.openshift.io/cluster says down into Network.operator.openshift.io/cluster,
-// and keeps the status of Network.config that of the network in effect.
+// Package clusterconfig copies the configuration of Network.config.openshift.io/cluster to Network.operator.openshift.io/cluster, and
+// updates the status of Network.config from the active network.
 //
-// Input: both objects, the record of what is applied, the platform (Infrastructure, FeatureGate) and the nodes. Output: the
-// pools and the type of Network.operator, by server-side apply that is forced, so that Network.config wins; the status of
-// Network.config with its condition Synced; events on it; findings of component ClusterConfig.
+// Input: both objects, the record of the applied configuration, the platform (Infrastructure, FeatureGate) and the nodes. Output: the pools
+// and the type of Network.operator, by forced server-side apply, so that Network.config takes precedence; the status of Network.config with
+// its condition Synced; events on it; findings of component ClusterConfig.
 //
-// It must never write down what the network would refuse: the user would then have two objects to mend. It touches no other
-// field of Network.operator, never deletes that object, and never changes the specification of Network.config.
+// A configuration that the network would refuse is not copied, so that the user has only one object to correct. The controller writes no
+// other field of Network.operator, never deletes that object, and never changes the specification of Network.config.
 package clusterconfig
 
 import (
@@ -34,26 +34,26 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Name is the name of the loop in logs and on the board.
+// Name is the name of the controller in logs and on the board.
 const Name = "clusterconfig"
 
-// FeaturesName is the name of the loop that follows feature gates, in logs.
+// FeaturesName is the name in logs of the controller that watches feature gates.
 const FeaturesName = Name + "/features"
 
-// fieldManager owns what this loop writes.
+// fieldManager owns the fields that the controller writes.
 const fieldManager = client.FieldOwner("cluster-network-operator/clusterconfig")
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller copies Network.config to Network.operator. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
-	// Pipeline judges what may be written down.
+	// Pipeline checks configurations.
 	Pipeline pipeline.Pipeline
-	// Facts looks at the cluster, its platform included.
+	// Facts observes the cluster, including its platform.
 	Facts func(context.Context) (facts.Cluster, error)
 	// Serves reports whether the API server serves a kind.
 	Serves func(schema.GroupKind) bool
-	// Namespace is the operator's own.
+	// Namespace is the operator's namespace.
 	Namespace string
 	Board     *report.Board
 	// Wake is fired when the platform has changed.
@@ -62,19 +62,20 @@ type Controller struct {
 	Now    func() time.Time
 	Log    *slog.Logger
 
-	// told is the trouble that users know of already.
-	told trouble
+	// reported is the last problem for which an event was recorded.
+	reported problem
 }
 
-// needs are the kinds that the API server must serve.
-func needs() []schema.GroupKind {
+// requiredKinds are the kinds that the API server must serve.
+func requiredKinds() []schema.GroupKind {
 	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "Network"}, {Group: operatorv1.GroupVersion.Group, Kind: "Network"}}
 }
 
-// Specs returns the controller as data, and what follows feature gates, which decide whether a platform can have two IP families.
+// Specs returns the specifications of the controller and of the watch of feature gates, which decide whether a platform supports dual
+// stack.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{
-		{Name: Name, Needs: needs(), Setup: c.setup},
+		{Name: Name, Needs: requiredKinds(), Setup: c.setup},
 		{Name: FeaturesName, Needs: []schema.GroupKind{kindFeatureGate}, Setup: func(mgr manager.Manager) error {
 			return loop.Forward(mgr, FeaturesName, []func(){c.Wake.Fire}, loop.On(mgr, &configv1.FeatureGate{}, loop.Once()))
 		}},
@@ -83,7 +84,7 @@ func (c *Controller) Specs() []loop.Spec {
 
 func (c *Controller) setup(mgr manager.Manager) error {
 	mtu := &watchedMTU{board: c.Board, changed: c.Wake.Fire}
-	c.Board.OnChange(mtu.look)
+	c.Board.OnChange(mtu.check)
 	record := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetNamespace() == c.Namespace && o.GetName() == applied.ConfigMapName
 	})
@@ -97,22 +98,22 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// Reconcile brings Network.operator and the status of Network.config in line.
+// Reconcile updates Network.operator and the status of Network.config.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	w, err := c.gather(ctx)
+	w, err := c.observe(ctx)
 	if err != nil {
 		return c.fail(err)
 	}
 	if w.config == nil {
-		c.told = trouble{}
+		c.reported = problem{}
 		c.Board.Report(Name)
 		return reconcile.Result{}, nil
 	}
-	t, err := c.follow(ctx, w)
+	t, err := c.syncOperator(ctx, w)
 	if err != nil {
 		return c.fail(err)
 	}
-	c.tell(w.config, t)
+	c.recordProblem(w.config, t)
 	c.Board.Report(Name, findings(t)...)
 	if err := c.publish(ctx, w, t); err != nil {
 		return c.fail(err)
@@ -120,11 +121,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// fail reports what could not be read or written, and has it tried again. A conflict passes with the next try.
+// fail reports an error and returns it for a retry. Conflicts are not reported.
 func (c *Controller) fail(err error) (reconcile.Result, error) {
-	if !passing(err) {
+	if !isTransient(err) {
 		c.Board.Report(Name, status.Finding{Component: component, Effect: status.Degraded, Reason: reasonOf(err),
-			Message: fmt.Sprintf("Error while following the cluster configuration: %v", err)})
+			Message: fmt.Sprintf("Cannot apply the cluster configuration: %v", err)})
 	}
 	return reconcile.Result{}, err
 }

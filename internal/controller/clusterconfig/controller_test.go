@@ -87,8 +87,8 @@ func (c *cluster) operator() *operatorv1.Network {
 	return n
 }
 
-// pass makes one pass and returns the reasons of the findings.
-func (c *cluster) pass() []string {
+// reconcile makes one pass and returns the reasons of the findings.
+func (c *cluster) reconcile() []string {
 	c.t.Helper()
 	if _, err := c.Reconcile(c.t.Context(), reconcile.Request{}); err != nil {
 		c.t.Fatal(err)
@@ -106,15 +106,15 @@ func (c *cluster) reasons() []string {
 }
 
 // synced checks the condition of Network.config.
-func (c *cluster) synced(status metav1.ConditionStatus, reason string, says ...string) {
+func (c *cluster) synced(status metav1.ConditionStatus, reason string, contains ...string) {
 	c.t.Helper()
 	got := meta.FindStatusCondition(c.getConfig().Status.Conditions, conditionSynced)
 	if got == nil || got.Status != status || got.Reason != reason {
 		c.t.Fatalf("the condition is %+v", got)
 	}
-	for _, text := range says {
+	for _, text := range contains {
 		if !strings.Contains(got.Message, text) {
-			c.t.Errorf("%q does not say %q", got.Message, text)
+			c.t.Errorf("%q does not contain %q", got.Message, text)
 		}
 	}
 }
@@ -147,17 +147,17 @@ func invalid() []string {
 
 func TestNetworkOperatorIsMadeOfNetworkConfigAndFollowsIt(t *testing.T) {
 	c := newCluster(t)
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("without a Network.config there is %v", got)
 	}
 	c.config(good())
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("a configuration that is right gives %v", got)
 	}
 	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster now has the same values in spec.clusterNetwork, spec.serviceNetwork, spec.defaultNetwork.type")
 	c.synced(metav1.ConditionTrue, "AsExpected")
 	n := c.operator()
-	if !want(c.getConfig()).same(&n.Spec) || n.Spec.ManagementState != "Managed" {
+	if !desiredFrom(c.getConfig()).same(&n.Spec) || n.Spec.ManagementState != "Managed" {
 		t.Errorf("Network.operator is %+v", n.Spec)
 	}
 
@@ -169,10 +169,10 @@ func TestNetworkOperatorIsMadeOfNetworkConfigAndFollowsIt(t *testing.T) {
 	if err := c.Server.Client.Patch(t.Context(), n, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
 		t.Fatal(err)
 	}
-	c.pass()
+	c.reconcile()
 	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster now has the same values in spec.serviceNetwork")
 	n = c.operator()
-	if !want(c.getConfig()).same(&n.Spec) || n.Spec.DefaultNetwork.FlannelConfig.Interface != "eth1" || !n.Spec.DisableNetworkDiagnostics || n.Spec.ManagementState != "Unmanaged" {
+	if !desiredFrom(c.getConfig()).same(&n.Spec) || n.Spec.DefaultNetwork.FlannelConfig.Interface != "eth1" || !n.Spec.DisableNetworkDiagnostics || n.Spec.ManagementState != "Unmanaged" {
 		t.Errorf("Network.operator is %+v", n.Spec)
 	}
 	owner := ""
@@ -186,41 +186,41 @@ func TestNetworkOperatorIsMadeOfNetworkConfigAndFollowsIt(t *testing.T) {
 	}
 
 	c.edit(pods(entry("10.0.0.0/14", 24)))
-	c.pass()
+	c.reconcile()
 	if got := c.operator().Spec.ClusterNetwork; len(got) != 1 || got[0].HostPrefix != 24 {
 		t.Errorf("after an edit the pools are %v", got)
 	}
 }
 
-func TestPassesWithoutNewsWriteNothing(t *testing.T) {
+func TestReconcilesWithoutChangesWriteNothing(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	c.record(recorded(t, good()))
-	c.pass()
+	c.reconcile()
 	first, second := c.operator().ResourceVersion, c.getConfig().ResourceVersion
-	c.pass()
-	c.pass()
+	c.reconcile()
+	c.reconcile()
 	if c.operator().ResourceVersion != first || c.getConfig().ResourceVersion != second {
 		t.Error("something was written")
 	}
 }
 
-func TestUnsafeChangeIsNotWrittenDownAndToldWhereItWasMade(t *testing.T) {
+func TestUnsafeChangeIsNotAppliedAndReportedOnNetworkConfig(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	c.record(recorded(t, good()))
-	c.pass()
+	c.reconcile()
 	c.event("Normal ClusterConfigFollowed")
 
 	c.edit(services("172.31.0.0/16"))
-	if diff := cmp.Diff(invalid(), c.pass()); diff != "" {
+	if diff := cmp.Diff(invalid(), c.reconcile()); diff != "" {
 		t.Error(diff)
 	}
 	c.synced(metav1.ConditionFalse, "UnsafeClusterConfig", "spec.serviceNetwork", "172.31.0.0/16", "undo the change")
 	c.event("Warning UnsafeClusterConfig The cluster configuration is invalid")
-	c.pass()
+	c.reconcile()
 	if len(c.events.Events) > 0 {
-		t.Errorf("it is told again: %s", <-c.events.Events)
+		t.Errorf("the event is repeated: %s", <-c.events.Events)
 	}
 	if got := c.operator().Spec.ServiceNetwork[0]; got != "172.30.0.0/16" {
 		t.Errorf("%s was written down", got)
@@ -230,7 +230,7 @@ func TestUnsafeChangeIsNotWrittenDownAndToldWhereItWasMade(t *testing.T) {
 	}
 
 	c.edit(services("172.30.0.0/16"))
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("after the change was undone there is %v", got)
 	}
 	c.synced(metav1.ConditionTrue, "AsExpected")
@@ -240,13 +240,13 @@ func TestDeletedRecordForcesAChange(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	c.record(recorded(t, good()))
-	c.pass()
+	c.reconcile()
 	c.edit(services("172.31.0.0/16"))
-	c.pass()
+	c.reconcile()
 	if err := c.Server.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: applied.ConfigMapName}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("there is %v", got)
 	}
 	if got := c.operator().Spec.ServiceNetwork[0]; got != "172.31.0.0/16" {
@@ -264,7 +264,7 @@ func TestConfigurationBecomesRightWhenThePlatformDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.config(good(dual, func(s *configv1.NetworkSpec) { s.NetworkType = "Calico" }))
-	if diff := cmp.Diff(invalid(), c.pass()); diff != "" {
+	if diff := cmp.Diff(invalid(), c.reconcile()); diff != "" {
 		t.Error(diff)
 	}
 	c.synced(metav1.ConditionFalse, "InvalidClusterConfig", "AWS is not one of the supported platforms for dual stack")
@@ -275,7 +275,7 @@ func TestConfigurationBecomesRightWhenThePlatformDoes(t *testing.T) {
 	if err := c.Server.Client.Status().Update(t.Context(), gate); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("with the gate there is %v", got)
 	}
 	c.synced(metav1.ConditionTrue, "AsExpected")
@@ -287,13 +287,13 @@ func TestConfigurationBecomesRightWhenThePlatformDoes(t *testing.T) {
 func TestStatusIsThatOfTheRecord(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
-	c.pass()
+	c.reconcile()
 	if got := c.getConfig().Status; got.NetworkType != "" || got.ClusterNetwork != nil {
 		t.Errorf("before anything is applied the status is %+v", got)
 	}
 	c.record(recorded(t, good()))
 	c.Board.SetRollout(report.Rollout{MTU: 1450, Applied: true})
-	c.pass()
+	c.reconcile()
 	got := c.getConfig().Status
 	got.Conditions = nil
 	if diff := cmp.Diff(configv1.NetworkStatus{NetworkType: "Flannel", ClusterNetworkMTU: 1450,
@@ -310,7 +310,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	if err := c.Server.Client.Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	c.pass()
+	c.reconcile()
 	if meta.FindStatusCondition(c.getConfig().Status.Conditions, "NetworkDiagnosticsAvailable") == nil {
 		t.Error("it is gone")
 	}
@@ -328,7 +328,7 @@ func TestWhatTheServerRefusesIsTheUsersToMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.config(good(pods(many...), func(s *configv1.NetworkSpec) { s.NetworkType = "Calico" }))
-	if diff := cmp.Diff(invalid(), c.pass()); diff != "" {
+	if diff := cmp.Diff(invalid(), c.reconcile()); diff != "" {
 		t.Error(diff)
 	}
 	c.synced(metav1.ConditionFalse, "InvalidClusterConfig", "spec.clusterNetwork: Too many: 40: must have at most 32 items")
@@ -338,7 +338,7 @@ func TestUnreadableRecordStopsEverything(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	c.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: applied.ConfigMapName}, Data: map[string]string{"applied": "{"}})
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("the loop of the network reports it, and here there is %v", got)
 	}
 	c.synced(metav1.ConditionFalse, "AppliedConfigUnreadable")
@@ -347,7 +347,7 @@ func TestUnreadableRecordStopsEverything(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsToldAndTriedAgain(t *testing.T) {
+func TestReadErrorsAreReportedAndRetried(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	broken := errors.New("no answer")
@@ -359,16 +359,16 @@ func TestWhatCannotBeReadIsToldAndTriedAgain(t *testing.T) {
 		t.Error(diff)
 	}
 	c.Facts = func(context.Context) (facts.Cluster, error) { return facts.Cluster{}, nil }
-	if got := c.pass(); got != nil {
+	if got := c.reconcile(); got != nil {
 		t.Errorf("when it can be read there is %v", got)
 	}
 }
 
-func TestLoopWakesForAnotherMTUAndForNothingElseOnTheBoard(t *testing.T) {
+func TestOnlyAnotherMTUOnTheBoardStartsAReconcile(t *testing.T) {
 	woken := 0
 	board := &report.Board{}
 	mtu := &watchedMTU{board: board, changed: func() { woken++ }}
-	board.OnChange(mtu.look)
+	board.OnChange(mtu.check)
 	for _, r := range []report.Rollout{{Generation: 1}, {Generation: 1, MTU: 1450}, {Generation: 2, MTU: 1450, Applied: true}, {Generation: 2, MTU: 8950}} {
 		board.SetRollout(r)
 	}

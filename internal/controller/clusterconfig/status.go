@@ -7,18 +7,18 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// inForce is the network that is applied.
-type inForce struct {
+// appliedNetwork is the network that is applied.
+type appliedNetwork struct {
 	spec *operatorv1.NetworkSpec
-	// mtu is that of pods, 0 if it is not known.
+	// mtu is the pod MTU; 0 if it is unknown.
 	mtu int
-	// own is true if this operator installs that type; else a third party does, and knows better.
+	// own is true if this operator installs the network type. Otherwise a third party does, and its status takes precedence.
 	own bool
 }
 
-// statusFor returns the status of a Network.config for the network that is applied; without any, it stays as it is. The
-// conditions are not changed.
-func statusFor(now configv1.NetworkStatus, n inForce) configv1.NetworkStatus {
+// statusFor returns the status of Network.config for the applied network. The conditions stay, and without an applied network everything
+// stays.
+func statusFor(now configv1.NetworkStatus, n appliedNetwork) configv1.NetworkStatus {
 	out := *now.DeepCopy()
 	if n.spec == nil {
 		return out
@@ -42,7 +42,7 @@ func statusFor(now configv1.NetworkStatus, n inForce) configv1.NetworkStatus {
 	return out
 }
 
-// migration mirrors a migration, nil if there is none. Anyone who reboots machines waits for it.
+// migration returns the migration for the status; nil if there is none. The machine config operator waits for it.
 func migration(m *osv1.NetworkMigration) *configv1.NetworkMigration {
 	if m == nil || m.NetworkType == "" && m.MTU == nil {
 		return nil

@@ -14,17 +14,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// mostPools is how many pools of each kind are looked at. No one needs as many, and the time and the length of the answer
-// grow with their square.
-const mostPools = 64
+// maxPools is the maximum number of pools of each kind that are checked. Time and output grow with the square of the number.
+const maxPools = 64
 
-// surroundings are what of the cluster affects a configuration. The zero value is one without any.
-type surroundings struct {
-	// platform has the names of Infrastructure; empty is one that is not known.
+// environment is the part of the cluster that affects a configuration. The zero value is an unknown platform.
+type environment struct {
+	// platform is a platform type of Infrastructure; empty if it is unknown.
 	platform string
-	// gates are the feature gates that are enabled.
+	// gates are the enabled feature gates.
 	gates []string
-	// machines are the networks of machines, as far as Infrastructure tells them.
+	// machines are the machine networks in Infrastructure.
 	machines []string
 }
 
@@ -35,39 +34,39 @@ var (
 	typePath    = specPath.Child("networkType")
 )
 
-// Validate returns everything that is wrong with a configuration by itself and on its platform, with paths in
-// Network.config. What a certain type of network wants besides is the business of the pipeline.
-func validate(spec *configv1.NetworkSpec, around surroundings) field.ErrorList {
+// validate returns all errors of a configuration on its platform, with paths in Network.config. The pipeline checks what a network type
+// requires in addition.
+func validate(spec *configv1.NetworkSpec, env environment) field.ErrorList {
 	service, errs := readServices(spec.ServiceNetwork)
 	cluster, more := readPools(spec.ClusterNetwork)
 	errs = append(errs, more...)
-	if len(spec.ServiceNetwork) <= mostPools && len(spec.ClusterNetwork) <= mostPools {
-		errs = append(errs, overlaps(slices.Concat(service, cluster), around.machines)...)
+	if len(spec.ServiceNetwork) <= maxPools && len(spec.ClusterNetwork) <= maxPools {
+		errs = append(errs, overlaps(slices.Concat(service, cluster), env.machines)...)
 	}
 	errs = append(errs, serviceCount(service)...)
 	if strings.TrimSpace(spec.NetworkType) == "" {
 		errs = append(errs, rules.TypeRequired.Required(typePath, "Flannel, OVNKubernetes, OpenShiftSDN"))
 	}
-	errs = append(errs, families(service, cluster, around)...)
+	errs = append(errs, families(service, cluster, env)...)
 	errs = append(errs, externalIP(spec.ExternalIP)...)
 	return append(errs, nodePorts(spec.ServiceNodePortRange)...)
 }
 
-// pool is one entry. Its prefix is invalid if the entry cannot be read.
+// pool is an entry of a network list. Its prefix is invalid if the entry is unreadable.
 type pool struct {
 	path   *field.Path
 	text   string
 	prefix netip.Prefix
 }
 
-// readServices reads the networks of services.
+// readServices parses the service networks.
 func readServices(list []string) ([]pool, field.ErrorList) {
 	if len(list) == 0 {
 		return nil, field.ErrorList{rules.ServiceNetworkRequired.Required(servicePath)}
 	}
 	var pools []pool
 	var errs field.ErrorList
-	for i, text := range list[:min(len(list), mostPools)] {
+	for i, text := range list[:min(len(list), maxPools)] {
 		p := pool{path: servicePath.Index(i), text: text}
 		var err *field.Error
 		if p.prefix, err = readCIDR(p.path, text); err != nil {
@@ -78,17 +77,17 @@ func readServices(list []string) ([]pool, field.ErrorList) {
 	return pools, errs
 }
 
-// readPools reads the networks of pods.
+// readPools parses the cluster networks.
 func readPools(list []configv1.ClusterNetworkEntry) ([]pool, field.ErrorList) {
 	if len(list) == 0 {
 		return nil, field.ErrorList{rules.ClusterNetworkRequired.Required(clusterPath)}
 	}
 	var pools []pool
 	var errs field.ErrorList
-	if len(list) > mostPools {
-		errs = append(errs, field.TooMany(clusterPath, len(list), mostPools))
+	if len(list) > maxPools {
+		errs = append(errs, field.TooMany(clusterPath, len(list), maxPools))
 	}
-	for i, entry := range list[:min(len(list), mostPools)] {
+	for i, entry := range list[:min(len(list), maxPools)] {
 		p := pool{path: clusterPath.Index(i), text: entry.CIDR}
 		var err *field.Error
 		if p.prefix, err = readCIDR(p.path.Child("cidr"), entry.CIDR); err != nil {
@@ -103,7 +102,7 @@ func readPools(list []configv1.ClusterNetworkEntry) ([]pool, field.ErrorList) {
 	return pools, errs
 }
 
-// readCIDR reads a network. One with host bits is an error too, and the network that was meant is returned.
+// readCIDR parses a network. For a network with host bits it returns both an error and the masked network.
 func readCIDR(path *field.Path, text string) (netip.Prefix, *field.Error) {
 	p, err := netaddr.ParseCIDR(text)
 	if err == nil {
@@ -116,16 +115,16 @@ func readCIDR(path *field.Path, text string) (netip.Prefix, *field.Error) {
 	return netip.Prefix{}, wrong
 }
 
-// shorten keeps a message readable, however long a value is.
+// shorten truncates a value for use in a message.
 func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
+	const maxLength = 80
+	if len(s) <= maxLength {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
+	return strings.ToValidUTF8(s[:maxLength], "") + "..."
 }
 
-// hostPrefix keeps the block of a node inside its pool. 0 is none: whether the network needs one is its business.
+// hostPrefix checks that the block of a node fits into its pool. 0 means unset; the network type decides whether it is required.
 func hostPrefix(p pool, length uint32) *field.Error {
 	if length == 0 || !p.prefix.IsValid() {
 		return nil
@@ -141,7 +140,7 @@ func hostPrefix(p pool, length uint32) *field.Error {
 	return nil
 }
 
-// overlaps reports every pair of pools that have addresses in common, and every pool that has some of a machine network.
+// overlaps reports every pair of overlapping pools and every pool that overlaps a machine network.
 func overlaps(pools []pool, machines []string) field.ErrorList {
 	byName, list := map[string]pool{}, []netaddr.Pool(nil)
 	for _, p := range pools {
@@ -152,7 +151,7 @@ func overlaps(pools []pool, machines []string) field.ErrorList {
 	for _, o := range netaddr.Overlaps(list) {
 		errs = append(errs, rules.PoolOverlap.Invalid(byName[o.Second.Name].path, byName[o.Second.Name].text, o.Sentence()))
 	}
-	for _, text := range machines[:min(len(machines), mostPools)] {
+	for _, text := range machines[:min(len(machines), maxPools)] {
 		machine, err := netip.ParsePrefix(text)
 		for _, p := range pools {
 			if err == nil && p.prefix.IsValid() && machine.Overlaps(p.prefix) {
@@ -163,7 +162,7 @@ func overlaps(pools []pool, machines []string) field.ErrorList {
 	return errs
 }
 
-// serviceCount allows one network of services, or one of each family.
+// serviceCount allows one service network, or one of each family.
 func serviceCount(service []pool) field.ErrorList {
 	if len(service) > 2 {
 		return field.ErrorList{rules.ServiceNetworkCount.Forbidden(servicePath, len(service))}
@@ -174,18 +173,18 @@ func serviceCount(service []pool) field.ErrorList {
 	return nil
 }
 
-// families wants pods and services to have the same families, and two of them only where machines can have two.
-func families(service, cluster []pool, around surroundings) field.ErrorList {
+// families requires the same IP families for pods and services, and dual stack only on platforms that support it.
+func families(service, cluster []pool, env environment) field.ErrorList {
 	s, c := netaddr.FamiliesOf(readable(service)), netaddr.FamiliesOf(readable(cluster))
 	if len(service) == 0 || len(cluster) == 0 || len(readable(service)) < len(service) || len(readable(cluster)) < len(cluster) {
-		return nil // who cannot be read may be of any family
+		return nil // an unreadable entry may be of any family
 	}
 	var errs field.ErrorList
 	if s != c {
 		errs = append(errs, rules.FamilySymmetry.Forbidden(servicePath, c, s))
 	}
-	if (s.Dual() || c.Dual()) && !dualStack(around) {
-		errs = append(errs, rules.PlatformDualStack.Forbidden(clusterPath, around.platform))
+	if (s.Dual() || c.Dual()) && !dualStack(env) {
+		errs = append(errs, rules.PlatformDualStack.Forbidden(clusterPath, env.platform))
 	}
 	return errs
 }
@@ -200,26 +199,25 @@ func readable(pools []pool) []netip.Prefix {
 	return found
 }
 
-// dualStack reports whether the machines of a platform can have addresses of two families. A platform that is not known is
-// no reason to refuse.
-func dualStack(around surroundings) bool {
-	switch configv1.PlatformType(around.platform) {
+// dualStack reports whether the platform supports dual stack. An unknown platform is not refused.
+func dualStack(env environment) bool {
+	switch configv1.PlatformType(env.platform) {
 	case "", configv1.BareMetalPlatformType, configv1.NonePlatformType, configv1.VSpherePlatformType, configv1.OpenStackPlatformType, configv1.KubevirtPlatformType:
 		return true
 	case configv1.AWSPlatformType, configv1.AzurePlatformType, configv1.GCPPlatformType:
-		return slices.Contains(around.gates, around.platform+"DualStackInstall")
+		return slices.Contains(env.gates, env.platform+"DualStackInstall")
 	}
 	return false
 }
 
-// externalIP checks that the networks of the policy are networks.
+// externalIP checks that the networks of the policy are CIDRs.
 func externalIP(config *configv1.ExternalIPConfig) field.ErrorList {
 	if config == nil {
 		return nil
 	}
 	var errs field.ErrorList
 	check := func(path *field.Path, list []string) {
-		for i, text := range list[:min(len(list), mostPools)] {
+		for i, text := range list[:min(len(list), maxPools)] {
 			if _, err := netip.ParsePrefix(text); err != nil {
 				errs = append(errs, rules.ExternalIPNetwork.Invalid(path.Index(i), shorten(text)))
 			}
@@ -234,7 +232,7 @@ func externalIP(config *configv1.ExternalIPConfig) field.ErrorList {
 	return errs
 }
 
-// nodePorts checks what the pattern of the field cannot: that the range is one.
+// nodePorts checks that the range is valid, which the pattern in the CRD cannot.
 func nodePorts(text string) field.ErrorList {
 	from, to, ok := strings.Cut(text, "-")
 	low, err := strconv.Atoi(from)

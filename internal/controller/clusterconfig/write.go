@@ -20,56 +20,57 @@ import (
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
-// follow judges the configuration, and writes down what may be and is not there yet. It returns what a user has to know.
-func (c *Controller) follow(ctx context.Context, w *world) (trouble, error) {
+// syncOperator checks the configuration and applies it to Network.operator if needed. It returns the problem of the configuration; zero if
+// there is none.
+func (c *Controller) syncOperator(ctx context.Context, w *input) (problem, error) {
 	if w.corrupt != nil {
-		return unread(w.corrupt), nil
+		return recordUnreadable(w.corrupt), nil
 	}
-	v, err := judge(ctx, c.Pipeline, w)
+	v, err := decide(ctx, c.Pipeline, w)
 	if err != nil {
-		return trouble{}, fmt.Errorf("judge the cluster configuration: %w", err)
+		return problem{}, fmt.Errorf("check the cluster configuration: %w", err)
 	}
 	if !v.write {
-		return troubleOf(v), nil
+		return problemOf(v), nil
 	}
-	fields := v.wanted.differences(&operatorv1.NetworkSpec{})
+	fields := v.desired.differences(&operatorv1.NetworkSpec{})
 	if w.operator != nil {
-		fields = v.wanted.differences(&w.operator.Spec)
+		fields = v.desired.differences(&w.operator.Spec)
 	}
-	err = c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(v.wanted.object()), fieldManager, client.ForceOwnership)
+	err = c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(v.desired.object()), fieldManager, client.ForceOwnership)
 	switch {
 	case apierrors.IsInvalid(err):
-		return refusedByServer(err), nil
+		return rejectedByServer(err), nil
 	case err != nil:
-		return trouble{}, fmt.Errorf("apply network: %w", err)
+		return problem{}, fmt.Errorf("apply network: %w", err)
 	}
-	c.Log.Info("Network.operator/cluster follows Network.config/cluster", "fields", fields)
-	c.Events.Eventf(w.config, nil, corev1.EventTypeNormal, eventFollowed, "Reconcile", "%s", followed(fields))
-	return trouble{}, nil
+	c.Log.Info("applied Network.config/cluster to Network.operator/cluster", "fields", fields)
+	c.Events.Eventf(w.config, nil, corev1.EventTypeNormal, eventFollowed, "Reconcile", "%s", followedMessage(fields))
+	return problem{}, nil
 }
 
-// tell makes an event of a trouble that is new.
-func (c *Controller) tell(config *configv1.Network, t trouble) {
-	if t != c.told && t != (trouble{}) {
-		c.Log.Warn("the cluster configuration is not followed", "reason", t.reason, "message", t.message)
-		c.Events.Eventf(config, nil, corev1.EventTypeWarning, t.reason, "Reconcile", "%s", cut(t.message, longestNote))
+// recordProblem records an event and a log line for a new problem.
+func (c *Controller) recordProblem(config *configv1.Network, t problem) {
+	if t != c.reported && t != (problem{}) {
+		c.Log.Warn("the cluster configuration is not applied", "reason", t.reason, "message", t.message)
+		c.Events.Eventf(config, nil, corev1.EventTypeWarning, t.reason, "Reconcile", "%s", cut(t.message, maxNote))
 	}
-	c.told = t
+	c.reported = t
 }
 
-// publish writes the status of Network.config when it differs. The kind has no separate status.
-func (c *Controller) publish(ctx context.Context, w *world, t trouble) error {
+// publish writes the status of Network.config if it differs. The kind has no status subresource.
+func (c *Controller) publish(ctx context.Context, w *input, t problem) error {
 	spec := w.record.Applied.Spec()
-	wanted := statusFor(w.config.Status, inForce{spec: spec, mtu: w.mtu, own: c.installs(spec)})
+	desired := statusFor(w.config.Status, appliedNetwork{spec: spec, mtu: w.mtu, own: c.installs(spec)})
 	synced := condition(t)
 	synced.LastTransitionTime = metav1.Time{Time: c.Now()}
-	meta.SetStatusCondition(&wanted.Conditions, synced)
-	if equality.Semantic.DeepEqual(w.config.Status, wanted) {
+	meta.SetStatusCondition(&desired.Conditions, synced)
+	if equality.Semantic.DeepEqual(w.config.Status, desired) {
 		return nil
 	}
 	changed := w.config.DeepCopy()
-	changed.Status = wanted
-	// The conditions are written as a whole, and others have some among them.
+	changed.Status = desired
+	// The conditions are written as a list, which has conditions of other owners.
 	err := c.Client.Patch(ctx, changed, client.MergeFromWithOptions(w.config, client.MergeFromWithOptimisticLock{}), fieldManager)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -93,12 +94,12 @@ func (c *Controller) installs(spec *operatorv1.NetworkSpec) bool {
 	return false
 }
 
-// passing reports whether an error is about nothing but a third party having been faster, or the operator's end.
-func passing(err error) bool {
+// isTransient reports whether an error is a conflict or due to the operator's shutdown.
+func isTransient(err error) bool {
 	return apierrors.IsConflict(err) || errors.Is(err, context.Canceled)
 }
 
-// watchedMTU fires when the MTU of the network in effect is another one.
+// watchedMTU calls changed when the MTU of the active network changes.
 type watchedMTU struct {
 	board   *report.Board
 	changed func()
@@ -107,7 +108,7 @@ type watchedMTU struct {
 	last int
 }
 
-func (m *watchedMTU) look() {
+func (m *watchedMTU) check() {
 	_, rollout, _ := m.board.Snapshot()
 	m.mu.Lock()
 	same := m.last == rollout.MTU
@@ -118,11 +119,11 @@ func (m *watchedMTU) look() {
 	}
 }
 
-// nodesChanged lets through nodes that come and go, and those that get other addresses: no pool may contain them.
+// nodesChanged passes created and deleted nodes and changes of addresses, because no pool may contain a node's address.
 func nodesChanged() predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*corev1.Node)
-		after, also := e.ObjectNew.(*corev1.Node)
-		return !ok || !also || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+		before, okBefore := e.ObjectOld.(*corev1.Node)
+		after, okAfter := e.ObjectNew.(*corev1.Node)
+		return !okBefore || !okAfter || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
 	}}
 }

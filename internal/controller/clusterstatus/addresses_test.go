@@ -61,14 +61,14 @@ func TestPodsWithAnAddressOfTheirNodeThatIsGoneAreFound(t *testing.T) {
 			if err := l.read(t.Context(), func(context.Context) ([]*corev1.Node, error) { return []*corev1.Node{tc.node}, nil }); err != nil {
 				t.Fatal(err)
 			}
-			if o, is := l.outdatedAddress(tc.pod); is != (tc.want != "") || o.has != tc.want {
-				t.Errorf("found %t: %+v", is, o)
+			if o, ok := l.outdatedAddress(tc.pod); ok != (tc.want != "") || o.podAddress != tc.want {
+				t.Errorf("found %t: %+v", ok, o)
 			}
 		})
 	}
 }
 
-func TestANewAddressOfANodeIsNews(t *testing.T) {
+func TestANewAddressOfANodeIsAChange(t *testing.T) {
 	var l nodeList
 	if l.changed().Update(event.UpdateEvent{ObjectOld: nodeAt("a", true, "192.0.2.1"), ObjectNew: nodeAt("a", true, "192.0.2.1")}) {
 		t.Error("a node that did not change is")

@@ -11,67 +11,66 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The reasons of events that say what a pod or a workload does not.
+// Reasons of events about failures of pods and workloads.
 const (
 	eventRefused   = "FailedCreate"
 	eventUnhealthy = "Unhealthy"
 )
 
 const (
-	// fresh is how long an answer is good for: events are read from the API server, and only while something fails.
-	fresh = 20 * time.Second
-	// mostEvents is how many events of one object are looked at.
-	mostEvents = 20
+	// answerTTL is how long the result of a read is cached. Events are read from the API server, and only during failures.
+	answerTTL = 20 * time.Second
+	// maxEvents is the maximum number of events that are read for an object.
+	maxEvents = 20
 )
 
-// question is about an object and what has happened to it.
-type question struct {
+// causeKey identifies the object and reason of events.
+type causeKey struct {
 	uid    types.UID
 	reason string
 }
 
-type answer struct {
+type cause struct {
 	text string
 	at   time.Time
 }
 
-// causes finds in events why something fails, and remembers the answers for a while.
+// causes finds the causes of failures in events, and caches them.
 type causes struct {
 	live  client.Reader
 	now   func() time.Time
-	known map[question]answer
+	known map[causeKey]cause
 }
 
-// why returns what the newest event about an object with a reason says; empty if there is none. Events that are older than
-// since are of the past.
+// why returns the message of the newest event about an object with a reason, since a time; empty if there is none.
 func (c *causes) why(ctx context.Context, namespace string, uid types.UID, reason string, since time.Time) (string, error) {
 	now := c.now()
-	q := question{uid, reason}
-	if a, ok := c.known[q]; ok && now.Sub(a.at) < fresh {
+	q := causeKey{uid, reason}
+	if a, ok := c.known[q]; ok && now.Sub(a.at) < answerTTL {
 		return a.text, nil
 	}
 	for q, a := range c.known {
-		if now.Sub(a.at) > fresh {
+		if now.Sub(a.at) > answerTTL {
 			delete(c.known, q)
 		}
 	}
 	var list corev1.EventList
 	selector := fields.Set{"involvedObject.uid": string(uid), "reason": reason}.AsSelector()
-	if err := c.live.List(ctx, &list, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: selector}, client.Limit(mostEvents)); err != nil {
+	if err := c.live.List(ctx, &list, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: selector}, client.Limit(maxEvents)); err != nil {
 		return "", fmt.Errorf("read events: %w", err)
 	}
-	var newest answer
+	var newest cause
 	for i := range list.Items {
-		if at := happened(&list.Items[i]); at.After(newest.at) && !at.Before(since) {
-			newest = answer{text: list.Items[i].Message, at: at}
+		if at := lastOccurrence(&list.Items[i]); at.After(newest.at) && !at.Before(since) {
+			newest = cause{text: list.Items[i].Message, at: at}
 		}
 	}
-	c.known[q] = answer{text: newest.text, at: now}
+	c.known[q] = cause{text: newest.text, at: now}
 	return newest.text, nil
 }
 
-// happened is when an event happened last; writers use different fields.
-func happened(e *corev1.Event) time.Time {
+// lastOccurrence returns the time of the last occurrence of an event. Writers use different fields for it.
+func lastOccurrence(e *corev1.Event) time.Time {
 	last := e.CreationTimestamp.Time
 	if e.LastTimestamp.After(last) {
 		last = e.LastTimestamp.Time

@@ -22,21 +22,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// clusterOperatorName is the name under which OpenShift knows the operator of the network.
+// clusterOperatorName is the name of the ClusterOperator of the network.
 const clusterOperatorName = "network"
 
-// OperandVersion is the name of the version that OpenShift waits for in an upgrade.
+// OperandVersion is the name of the version that OpenShift waits for during an upgrade.
 const OperandVersion = "operator"
 
 // ClusterOperatorName is the name of the part of the controller that publishes the ClusterOperator.
 const ClusterOperatorName = Name + "/clusteroperator"
 
-// ownsClusterOperator is what the controller reads from a cache of its own: that one object.
+// ownsClusterOperator selects the ClusterOperator for the controller's own cache.
 func ownsClusterOperator() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&configv1.ClusterOperator{}: {Field: fields.OneTermEqualSelector("metadata.name", clusterOperatorName)}}
 }
 
-// setupClusterOperator has the ClusterOperator published, too, and written again when another client changes or deletes it.
+// setupClusterOperator enables and watches the ClusterOperator.
 func (c *Controller) setupClusterOperator(mgr manager.Manager) error {
 	cached := mgr.GetClient()
 	c.kindServed.Fire()
@@ -44,8 +44,8 @@ func (c *Controller) setupClusterOperator(mgr manager.Manager) error {
 		c.kindServed.Source(), loop.On(mgr, &configv1.ClusterOperator{}, c.kindServed.Handler()))
 }
 
-// publishClusterOperator writes the ClusterOperator if it differs, and makes it if it is missing. Where the kind is not
-// served, or no longer, there is nothing to write.
+// publishClusterOperator creates the ClusterOperator if it is missing, and updates its status if it differs. It does nothing if the kind is
+// not available.
 func (c *Controller) publishClusterOperator(ctx context.Context, d status.Decision, rollout report.Rollout) error {
 	cached := c.operators.Load()
 	if cached == nil {
@@ -66,53 +66,53 @@ func (c *Controller) publishClusterOperator(ctx context.Context, d status.Decisi
 			return fmt.Errorf("create cluster operator: %w", err)
 		}
 	}
-	wanted := clusterOperatorStatus(current.Status, d, c.Version)
-	wanted.RelatedObjects = related(current.Status.RelatedObjects, rollout.Related, c.Namespace)
-	if equality.Semantic.DeepEqual(current.Status, wanted) {
+	desired := clusterOperatorStatus(current.Status, d, c.Version)
+	desired.RelatedObjects = relatedObjects(current.Status.RelatedObjects, rollout.Related, c.Namespace)
+	if equality.Semantic.DeepEqual(current.Status, desired) {
 		return nil
 	}
-	current.Status = wanted
-	// One that is gone comes with the next pass, which its deletion starts.
+	current.Status = desired
+	// Its deletion starts another reconcile.
 	if err := operators.Status().Update(ctx, &current, fieldManager); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write cluster operator: %w", err)
 	}
 	return nil
 }
 
-// notServed reports whether an error says that the API server does not serve a kind.
+// notServed reports whether an error means that the API server does not serve a kind.
 func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// clusterOperatorStatus is the status for a decision. What is not the operator's stays, and so does the version
-// until everything has the new one.
+// clusterOperatorStatus returns the status for a decision. Conditions of other owners stay, and the version stays until all components have
+// the new one.
 func clusterOperatorStatus(current configv1.ClusterOperatorStatus, d status.Decision, version string) configv1.ClusterOperatorStatus {
-	wanted := *current.DeepCopy()
+	desired := *current.DeepCopy()
 	for _, c := range d.Operator {
 		condition := configv1.ClusterOperatorStatusCondition{
 			Type: configv1.ClusterStatusConditionType(c.Type), Status: configv1.ConditionStatus(c.Status),
 			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
 		}
-		i := slices.IndexFunc(wanted.Conditions, func(o configv1.ClusterOperatorStatusCondition) bool { return o.Type == condition.Type })
+		i := slices.IndexFunc(desired.Conditions, func(o configv1.ClusterOperatorStatusCondition) bool { return o.Type == condition.Type })
 		if i < 0 {
-			wanted.Conditions = append(wanted.Conditions, condition)
+			desired.Conditions = append(desired.Conditions, condition)
 			continue
 		}
-		if wanted.Conditions[i].Status == condition.Status {
-			condition.LastTransitionTime = wanted.Conditions[i].LastTransitionTime
+		if desired.Conditions[i].Status == condition.Status {
+			condition.LastTransitionTime = desired.Conditions[i].LastTransitionTime
 		}
-		wanted.Conditions[i] = condition
+		desired.Conditions[i] = condition
 	}
 	if d.AtVersion {
-		wanted.Versions = []configv1.OperandVersion{{Name: OperandVersion, Version: version}}
+		desired.Versions = []configv1.OperandVersion{{Name: OperandVersion, Version: version}}
 		for _, component := range slices.Sorted(maps.Keys(d.Versions)) {
-			wanted.Versions = append(wanted.Versions, configv1.OperandVersion{Name: component, Version: d.Versions[component]})
+			desired.Versions = append(desired.Versions, configv1.OperandVersion{Name: component, Version: d.Versions[component]})
 		}
 	}
-	return wanted
+	return desired
 }
 
-// related are the objects that someone who looks into the network should look at: those that have been rendered, those
-// that were before, or at least what there is of the operator from the beginning.
-func related(current []configv1.ObjectReference, rendered []report.Reference, namespace string) []configv1.ObjectReference {
+// relatedObjects returns the objects for support tools: the rendered ones, the previous ones if there are none, or at least those of the
+// operator.
+func relatedObjects(current []configv1.ObjectReference, rendered []report.Reference, namespace string) []configv1.ObjectReference {
 	switch {
 	case len(rendered) == 0 && len(current) > 0:
 		return current

@@ -1,13 +1,11 @@
-// Package clusterstatus publishes how the network is, and the operator.
+// Package clusterstatus publishes the status of the network and of the operator.
 //
-// Input: the board on which all loops say how things stand, the live workloads of the network with their pods and why
-// those fail, and the nodes. Output: the status of Network/cluster; where that kind is served, of the ClusterOperator
-// "network"; the annotation of workloads whose rollout hangs; events and metrics; and the ConfigMap operator-status, with
-// what it has to remember and the conditions of controllers that have no object of their own. There is one write for
-// each change, and none while nothing changes.
+// Input: the board with the findings of all controllers, the live workloads of the network with their pods and events, and the nodes.
+// Output: the status of Network/cluster; where its kind is available, the ClusterOperator "network"; the annotation of workloads whose
+// rollout is stalled; events and metrics; and the ConfigMap operator-status, with the persistent state and the conditions of controllers
+// without an object. There is one write for each change, and none without a change.
 //
-// Gather, decide, publish: what is decided is package status alone. This loop must never change the specification of
-// anything.
+// The controller observes, decides and publishes; package status decides. It never changes the specification of an object.
 package clusterstatus
 
 import (
@@ -37,24 +35,24 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Name is the name of the loop in logs.
+// Name is the name of the controller in logs.
 const Name = "clusterstatus"
 
 // fieldManager owns the conditions.
 const fieldManager = client.FieldOwner(status.FieldManager)
 
 const (
-	// collect is how long changes are collected before they are published, so that a rollout of many pods is not
-	// a write for each.
-	collect = 50 * time.Millisecond
-	// patience is how long loops that have not said anything since the start are waited for: before that their
-	// silence would be published as good news.
-	patience = 30 * time.Second
-	// firstRetry and lastRetry bound the time between two attempts to write the status.
+	// collectDelay is the time during which changes are batched before they are published, so that a rollout of many pods causes few
+	// writes.
+	collectDelay = 50 * time.Millisecond
+	// startTimeout is how long the controller waits after the start for controllers without a report: until then, missing findings would
+	// count as success.
+	startTimeout = 30 * time.Second
+	// firstRetry and lastRetry are the first and the maximum delay before a failed write is retried.
 	firstRetry, lastRetry = 5 * time.Millisecond, 15 * time.Second
 )
 
-// Events tells users what happens to their network, in a word and a sentence.
+// Events records events on the Network, each with a reason and a message.
 type Events interface {
 	Normal(network *operatorv1.Network, reason, message string)
 	Warning(network *operatorv1.Network, reason, message string)
@@ -65,22 +63,22 @@ type Operands interface {
 	Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error
 }
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller publishes the status. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
-	// Operands reads what the operator has applied, as unstructured objects.
+	// Operands reads applied objects, as unstructured objects.
 	Operands Operands
-	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
+	// Pods calls the function for each selected pod of a namespace. Pods must not be modified.
 	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes. They must not be modified.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Live reads from the API server: the events that say why pods fail.
+	// Live reads events from the API server.
 	Live  client.Reader
 	Board *report.Board
-	// Version is that of the operator.
+	// Version is the version of the operator.
 	Version string
-	// Namespace is the operator's own.
+	// Namespace is the operator's namespace.
 	Namespace string
 	// Wake is fired when an operand has changed.
 	Wake    *trigger.Trigger
@@ -93,20 +91,20 @@ type Controller struct {
 	memory  memory
 	nodes   nodeList
 	causes  causes
-	// outdated are the pods of the workload that is read now which have an address that their node no longer has.
+	// outdated are the pods with outdated addresses of the workload that is being read.
 	outdated []outdated
-	// last are the conditions that were published last, of the object with this UID: the cache may not have them yet.
+	// last are the last published conditions of the object with this UID, which the cache may not have yet.
 	last struct {
 		uid        types.UID
 		conditions []osv1.OperatorCondition
 	}
-	// operators reads and writes the ClusterOperator; nil as long as its kind has not been served.
+	// operators reads and writes the ClusterOperator; nil until its kind is available.
 	operators atomic.Pointer[client.Client]
-	// kindServed starts the loop that watches it.
+	// kindServed starts the watch of the ClusterOperator.
 	kindServed trigger.Trigger
 }
 
-// Specs returns the controller as data, and the part that publishes the ClusterOperator.
+// Specs returns the specifications of the controller and of the part that publishes the ClusterOperator.
 func (c *Controller) Specs() []loop.Spec {
 	network := operatorv1.GroupVersion.WithKind("Network").GroupKind()
 	return []loop.Spec{
@@ -118,11 +116,11 @@ func (c *Controller) Specs() []loop.Spec {
 func (c *Controller) setup(mgr manager.Manager) error {
 	c.started = c.Now()
 	c.memory = memory{client: c.Client, namespace: c.Namespace, log: c.Log}
-	c.causes = causes{live: c.Live, now: c.Now, known: map[question]answer{}}
+	c.causes = causes{live: c.Live, now: c.Now, known: map[causeKey]cause{}}
 	c.nodes.dirty.Store(true)
-	c.Wake.Delay = collect
+	c.Wake.Delay = collectDelay
 	c.Board.OnChange(c.Wake.Fire)
-	// What cannot be written is tried again soon: Degraded must not wait for the back-off to reach it.
+	// Failed writes are retried soon, so that Degraded is not delayed by the back-off.
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: firstRetry, LastRetry: lastRetry},
 		c.Wake.Source(),
 		loop.On(mgr, &operatorv1.Network{}, c.Wake.Handler()),
@@ -132,13 +130,12 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// ofWorkload reports whether a pod is one that a controller keeps running. The probes of nodes, which come by the
-// thousand, are not.
+// ofWorkload reports whether a pod has a controller. The numerous probe pods of nodes have none.
 func ofWorkload(o client.Object) bool {
 	return metav1.GetControllerOf(o) != nil
 }
 
-// Reconcile publishes the status as it is now.
+// Reconcile publishes the current status.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	network := &operatorv1.Network{}
 	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, network)
@@ -150,27 +147,27 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	findings, rollout, ready := c.Board.Snapshot()
 	waited := c.Now().Sub(c.started)
-	if network != nil && (!ready || len(c.Board.Awaited()) > 0 && waited < patience) {
-		return reconcile.Result{RequeueAfter: max(patience-waited, time.Second)}, nil
+	if network != nil && (!ready || len(c.Board.Awaited()) > 0 && waited < startTimeout) {
+		return reconcile.Result{RequeueAfter: max(startTimeout-waited, time.Second)}, nil
 	}
 	if err := c.memory.load(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	in, again, err := c.gather(ctx, network, rollout)
+	in, requeueAfter, err := c.observe(ctx, network, rollout)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	in.Findings = slices.Concat(findings, in.Findings)
-	in.Starting, in.Deadline = waited < patience, deadline(network)
+	in.Starting, in.Deadline = waited < startTimeout, deadline(network)
 	decision := status.Decide(in)
 	c.memory.seen(decision)
 	if err := c.publish(ctx, network, in, decision, rollout); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: soonest(decision.Again, again, patience-waited)}, nil
+	return reconcile.Result{RequeueAfter: soonest(decision.Again, requeueAfter, startTimeout-waited)}, nil
 }
 
-// deadline is how long the user lets a rollout stall; 0 if nothing is said.
+// deadline returns the user's progress deadline of a rollout; 0 if it is unset.
 func deadline(network *operatorv1.Network) time.Duration {
 	if network == nil || network.Spec.Rollout == nil || network.Spec.Rollout.ProgressDeadlineSeconds == nil {
 		return 0
@@ -178,7 +175,7 @@ func deadline(network *operatorv1.Network) time.Duration {
 	return time.Duration(*network.Spec.Rollout.ProgressDeadlineSeconds) * time.Second
 }
 
-// soonest returns the shortest of some durations that are not over; 0 if all are.
+// soonest returns the shortest positive duration; 0 if there is none.
 func soonest(all ...time.Duration) time.Duration {
 	var first time.Duration
 	for _, d := range all {
@@ -189,16 +186,16 @@ func soonest(all ...time.Duration) time.Duration {
 	return first
 }
 
-// publish writes what differs, reports what has happened, and remembers. What cannot be written is no reason not to write
-// the rest. The memory comes last: what was not told is reported in the next pass.
+// publish writes differences, records events and saves the memory. A failed write does not prevent the others. The memory is saved last, so
+// that unreported events are reported by the next reconcile.
 func (c *Controller) publish(ctx context.Context, network *operatorv1.Network, in status.Input, d status.Decision, rollout report.Rollout) error {
 	var errs []error
 	if network != nil {
 		errs = append(errs, c.publishNetwork(ctx, network, d, rollout.Generation))
 		c.last.uid, c.last.conditions = network.UID, d.Conditions
 	}
-	errs = append(errs, c.publishClusterOperator(ctx, d, rollout), c.markHung(ctx, rollout, d))
-	c.Board.SetHung(d.Hung)
+	errs = append(errs, c.publishClusterOperator(ctx, d, rollout), c.markStalled(ctx, rollout, d))
+	c.Board.SetStalled(d.Stalled)
 	c.Metrics.set(in, d)
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -206,7 +203,7 @@ func (c *Controller) publish(ctx context.Context, network *operatorv1.Network, i
 	if err := c.memory.save(ctx, d); err != nil {
 		return err
 	}
-	for _, h := range d.Happened {
+	for _, h := range d.Events {
 		if network == nil {
 			break
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// memory is what the loop remembers, in the ConfigMap operator-status, so that a restart and a change of the leader change
-// nothing. It is read once; afterwards the process knows best.
+// memory is the controller's persistent state in the ConfigMap operator-status, so that a restart or a new leader does not affect the
+// status. It is read once.
 type memory struct {
 	client    client.Client
 	namespace string
@@ -27,15 +27,15 @@ type memory struct {
 
 	loaded bool
 	of     status.Memory
-	// controllers are the conditions that were published last.
+	// controllers are the last published conditions of controllers.
 	controllers []osv1.OperatorCondition
-	// saved is the data as it was written last.
+	// saved is the last written data.
 	saved map[string]string
-	// lost is true once someone has deleted the ConfigMap.
-	lost atomic.Bool
+	// missing is true if the ConfigMap was deleted and must be written again.
+	missing atomic.Bool
 }
 
-// load reads the ConfigMap, unless that was done. One that cannot be read is as good as none.
+// load reads the ConfigMap once. An unreadable one counts as empty.
 func (m *memory) load(ctx context.Context) error {
 	if m.loaded {
 		return nil
@@ -46,32 +46,32 @@ func (m *memory) load(ctx context.Context) error {
 		return fmt.Errorf("read memory of status: %w", err)
 	}
 	if m.of, err = status.DecodeMemory(cm.Data[status.KeyMemory]); err != nil {
-		m.log.Warn("the stored durations of problems cannot be read; they are measured from now on", "configmap", status.ConfigMapName, "error", err)
+		m.log.Warn("the stored start times of problems are unreadable; starting now", "configmap", status.ConfigMapName, "error", err)
 	}
 	if text := cm.Data[status.KeyControllers]; text != "" {
 		if err := json.Unmarshal([]byte(text), &m.controllers); err != nil {
-			m.log.Warn("the conditions of controllers cannot be read", "configmap", status.ConfigMapName, "error", err)
+			m.log.Warn("the stored conditions of controllers are unreadable", "configmap", status.ConfigMapName, "error", err)
 		}
 	}
 	m.saved, m.loaded = cm.Data, true
 	return nil
 }
 
-// seen keeps since when each problem has existed, also if nothing can be written: a webhook that refuses every write is
-// then Degraded after two minutes like any other problem. What is announced once waits for save.
+// seen stores the start times of problems even if nothing can be written, so that a webhook that rejects all writes leads to Degraded after
+// two minutes as well. Announcements are stored by save.
 func (m *memory) seen(d status.Decision) { m.of.Seen = d.Memory.Seen }
 
-// save keeps the memory of a decision, and writes it if it differs from what was written last.
+// save stores the memory of a decision, and writes it if it differs.
 func (m *memory) save(ctx context.Context, d status.Decision) error {
-	lost := m.lost.Swap(false)
+	missing := m.missing.Swap(false)
 	data, err := encode(d)
 	if err != nil {
 		return err
 	}
-	if lost || !maps.Equal(data, m.saved) {
+	if missing || !maps.Equal(data, m.saved) {
 		cm := corev1ac.ConfigMap(status.ConfigMapName, m.namespace).WithData(data)
 		if err := m.client.Apply(ctx, cm, fieldManager, client.ForceOwnership); err != nil {
-			m.lost.Store(true)
+			m.missing.Store(true)
 			return fmt.Errorf("write memory of status: %w", err)
 		}
 		m.saved = data
@@ -80,7 +80,7 @@ func (m *memory) save(ctx context.Context, d status.Decision) error {
 	return nil
 }
 
-// encode makes the data of the ConfigMap.
+// encode returns the data of the ConfigMap.
 func encode(d status.Decision) (map[string]string, error) {
 	text, err := d.Memory.Encode()
 	if err != nil {
@@ -99,17 +99,17 @@ func encode(d status.Decision) (map[string]string, error) {
 	return data, nil
 }
 
-// deleted lets through that someone deletes the ConfigMap, and notes it.
+// deleted passes the deletion of the ConfigMap, and sets missing.
 func (m *memory) deleted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			is := e.Object.GetNamespace() == m.namespace && e.Object.GetName() == status.ConfigMapName
-			if is {
-				m.lost.Store(true)
+			ok := e.Object.GetNamespace() == m.namespace && e.Object.GetName() == status.ConfigMapName
+			if ok {
+				m.missing.Store(true)
 			}
-			return is
+			return ok
 		},
 	}
 }

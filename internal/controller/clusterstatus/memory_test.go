@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// refusing is a client that cannot write.
+// refusing is a client whose writes fail.
 type refusing struct{ client.Client }
 
 func (refusing) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {

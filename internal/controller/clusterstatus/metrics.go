@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Metrics are the conditions and rollouts as figures.
+// Metrics are metrics of conditions and rollouts.
 type Metrics struct {
 	condition     gauges
 	age           gauges
@@ -20,7 +20,7 @@ type Metrics struct {
 	events        *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them, unless the registry has them already.
+// NewMetrics creates the metrics and registers them, unless the registry has them already.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{condition: gauges{labels: 2}, age: gauges{labels: 3}}
 	var errs [4]error
@@ -30,23 +30,23 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"condition", "reason"}))
 	m.age.GaugeVec, errs[1] = metric.Registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_rollout_start_timestamp_seconds",
-		Help: "Since when a workload is being rolled out that does not run everywhere yet, in seconds since 1970; its age is time() minus this.",
+		Help: "Start of the current rollout of a workload, in seconds since 1970; its age is time() minus this.",
 	}, []string{"kind", "namespace", "name"}))
 	m.notResponding, errs[2] = metric.Registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_nodes_not_responding",
-		Help: "Number of nodes whose kubelet does not answer.",
+		Help: "Number of nodes whose kubelet does not respond.",
 	}))
 	m.events, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_network_events_total",
-		Help: "Events of the network, by reason: rollouts that began and ended, outages, what is degraded.",
+		Help: "Events of the network, by reason, such as starts and ends of rollouts, outages and degraded components.",
 	}, []string{"reason"}))
-	// What an operator before this one has told in the same process is over.
+	// Values of a previous operator in the same process are obsolete.
 	m.condition.Reset()
 	m.age.Reset()
 	return m, errors.Join(errs[:]...)
 }
 
-// set makes the figures those of a decision.
+// set sets the metrics from a decision.
 func (m *Metrics) set(in status.Input, d status.Decision) {
 	conditions, ages := map[[3]string]float64{}, map[[3]string]float64{}
 	for _, c := range slices.Concat(d.Conditions, d.Controllers) {
@@ -62,32 +62,32 @@ func (m *Metrics) set(in status.Input, d status.Decision) {
 	m.age.replace(ages)
 	gone := 0
 	for _, n := range in.Nodes {
-		if n.Gone {
+		if n.Unreachable {
 			gone++
 		}
 	}
 	m.notResponding.Set(float64(gone))
-	for _, h := range d.Happened {
+	for _, h := range d.Events {
 		m.events.WithLabelValues(h.Reason).Inc()
 	}
 }
 
-// gauges are gauges of which some come and go. A scrape never finds one missing that stays.
+// gauges are gauges with a changing set of labels. A scrape never misses one that stays.
 type gauges struct {
 	*prometheus.GaugeVec
-	labels int
-	have   map[[3]string]float64
+	labels  int
+	current map[[3]string]float64
 }
 
-// replace makes the gauges those that are given.
+// replace replaces the values of the gauges.
 func (g *gauges) replace(values map[[3]string]float64) {
 	for key, value := range values {
 		g.WithLabelValues(key[:g.labels]...).Set(value)
 	}
-	for key := range g.have {
+	for key := range g.current {
 		if _, stays := values[key]; !stays {
 			g.DeleteLabelValues(key[:g.labels]...)
 		}
 	}
-	g.have = values
+	g.current = values
 }

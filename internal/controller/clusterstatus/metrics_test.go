@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// published are the metrics of a decision, as Prometheus scrapes them.
+// published returns the metrics of a decision as Prometheus scrapes them.
 func published(t *testing.T, d status.Decision) map[string]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -37,7 +37,7 @@ func TestAlertsFireForTheConditionsThatTheOperatorPublishes(t *testing.T) {
 	}
 	starting := status.Decision{Conditions: []osv1.OperatorCondition{{Type: "Available", Status: osv1.ConditionFalse, Reason: "Startup"}}}
 	cases := []promtest.Case{
-		{Name: "all is well", After: 25 * time.Hour, Series: published(t, decide())},
+		{Name: "as expected", After: 25 * time.Hour, Series: published(t, decide())},
 		{Name: "an installation is no outage", After: 25 * time.Hour, Series: published(t, starting)},
 	}
 	for _, row := range []struct {

@@ -12,17 +12,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// nodeList is what is known of all nodes. It is gathered again only after one has changed in what counts: a list of
-// thousands is not recreated for each pod that starts.
+// nodeList caches the relevant state of all nodes. It is read again only after a relevant change, not for each pod that starts.
 type nodeList struct {
 	dirty atomic.Bool
 	all   []status.Node
 	gone  map[string]bool
-	// addresses are the internal ones of each node.
+	// addresses are the internal addresses of each node.
 	addresses map[string][]string
 }
 
-// read returns all nodes, for looking at only.
+// read updates the list if it is dirty.
 func (l *nodeList) read(ctx context.Context, nodes func(context.Context) ([]*corev1.Node, error)) error {
 	if !l.dirty.Swap(false) {
 		return nil
@@ -38,7 +37,7 @@ func (l *nodeList) read(ctx context.Context, nodes func(context.Context) ([]*cor
 		n := status.OfNode(known)
 		all = append(all, n)
 		addresses[n.Name] = status.NodeAddresses(known)
-		if n.Gone {
+		if n.Unreachable {
 			gone[n.Name] = true
 		}
 	}
@@ -46,7 +45,7 @@ func (l *nodeList) read(ctx context.Context, nodes func(context.Context) ([]*cor
 	return nil
 }
 
-// changed lets through changes of what counts, and notes them.
+// changed passes relevant changes, and marks the list as dirty.
 func (l *nodeList) changed() predicate.Predicate {
 	note := func() bool {
 		l.dirty.Store(true)
@@ -57,8 +56,8 @@ func (l *nodeList) changed() predicate.Predicate {
 		DeleteFunc: func(event.DeleteEvent) bool { return note() },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)
-			after, also := e.ObjectNew.(*corev1.Node)
-			return (!ok || !also || status.OfNode(before) != status.OfNode(after) || !slices.Equal(status.NodeAddresses(before), status.NodeAddresses(after))) && note()
+			after, okAfter := e.ObjectNew.(*corev1.Node)
+			return (!ok || !okAfter || status.OfNode(before) != status.OfNode(after) || !slices.Equal(status.NodeAddresses(before), status.NodeAddresses(after))) && note()
 		},
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// publishNetwork writes the status of Network/cluster if it differs. Conditions of other writers are theirs.
+// publishNetwork writes the status of Network/cluster if it differs. Conditions of other owners stay.
 func (c *Controller) publishNetwork(ctx context.Context, network *operatorv1.Network, d status.Decision, generation int64) error {
 	version := network.Status.Version
 	if d.AtVersion {
@@ -46,11 +46,11 @@ func (c *Controller) publishNetwork(ctx context.Context, network *operatorv1.Net
 	return nil
 }
 
-// same reports whether the published conditions are the decided ones, those of other writers aside.
+// same reports whether the operator's published conditions equal the decided ones.
 func same(published, decided []osv1.OperatorCondition) bool {
 	left := map[string]osv1.OperatorCondition{}
 	for _, p := range published {
-		if status.IsOurs(p.Type) {
+		if status.IsManaged(p.Type) {
 			left[p.Type] = p
 		}
 	}
@@ -64,14 +64,14 @@ func same(published, decided []osv1.OperatorCondition) bool {
 	return len(left) == 0
 }
 
-// logChanges logs the conditions whose status has changed.
+// logChanges logs conditions whose status has changed.
 func (c *Controller) logChanges(before, after []osv1.OperatorCondition) {
-	was := map[string]osv1.ConditionStatus{}
+	previous := map[string]osv1.ConditionStatus{}
 	for _, b := range before {
-		was[b.Type] = b.Status
+		previous[b.Type] = b.Status
 	}
 	for _, a := range after {
-		if was[a.Type] != a.Status {
+		if previous[a.Type] != a.Status {
 			c.Log.Info("condition changed", "type", a.Type, "status", string(a.Status), "reason", a.Reason, "message", a.Message)
 		}
 	}

@@ -19,7 +19,7 @@ func condition(name, value, reason string, at metav1.Time) osv1.OperatorConditio
 	return osv1.OperatorCondition{Type: name, Status: osv1.ConditionStatus(value), Reason: reason, LastTransitionTime: at}
 }
 
-func TestOnlyADifferenceInOurConditionsIsOne(t *testing.T) {
+func TestOnlyDifferencesInTheOperatorsConditionsCount(t *testing.T) {
 	decided := []osv1.OperatorCondition{condition("Available", "True", "AsExpected", early), condition("FlannelDegraded", "False", "AsExpected", early)}
 	for _, row := range []struct {
 		why       string
@@ -28,7 +28,7 @@ func TestOnlyADifferenceInOurConditionsIsOne(t *testing.T) {
 	}{
 		{"in another order, beside a third party's", []osv1.OperatorCondition{decided[1], condition("Audited", "True", "X", late), decided[0]}, true},
 		{"one is missing", decided[:1], false},
-		{"one of a component that is gone is left", append([]osv1.OperatorCondition{condition("KubeProxyDegraded", "False", "AsExpected", early)}, decided...), false},
+		{"a condition of a removed component is left", append([]osv1.OperatorCondition{condition("KubeProxyDegraded", "False", "AsExpected", early)}, decided...), false},
 		{"another reason", []osv1.OperatorCondition{condition("Available", "True", "Other", early), decided[1]}, false},
 		{"another time", []osv1.OperatorCondition{condition("Available", "True", "AsExpected", late), decided[1]}, false},
 	} {
@@ -38,7 +38,7 @@ func TestOnlyADifferenceInOurConditionsIsOne(t *testing.T) {
 	}
 }
 
-func TestClusterOperatorKeepsWhatIsNotOurs(t *testing.T) {
+func TestClusterOperatorKeepsConditionsOfOtherOwners(t *testing.T) {
 	current := configv1.ClusterOperatorStatus{
 		Conditions: []configv1.ClusterOperatorStatusCondition{
 			{Type: "Available", Status: "True", Reason: "Old", LastTransitionTime: early}, {Type: "Managed", Status: "True", LastTransitionTime: early}},
@@ -63,18 +63,18 @@ func TestClusterOperatorKeepsWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning: anyone who cannot install is the one who needs it.
-func TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning(t *testing.T) {
+// TestRelatedObjectsIncludeTheOperatorFromTheBeginning: anyone who cannot install is the one who needs it.
+func TestRelatedObjectsIncludeTheOperatorFromTheBeginning(t *testing.T) {
 	own := []configv1.ObjectReference{{Resource: "namespaces", Name: "n"}, {Group: "operator.openshift.io", Resource: "networks", Name: "cluster"}}
 	rendered := []report.Reference{{Resource: "namespaces", Name: "flannel"}}
-	if diff := cmp.Diff(own, related(nil, nil, "n")); diff != "" {
+	if diff := cmp.Diff(own, relatedObjects(nil, nil, "n")); diff != "" {
 		t.Error("before anything is rendered", diff)
 	}
 	flannel := []configv1.ObjectReference{{Resource: "namespaces", Name: "flannel"}}
-	if diff := cmp.Diff(flannel, related(own, rendered, "n")); diff != "" {
+	if diff := cmp.Diff(flannel, relatedObjects(own, rendered, "n")); diff != "" {
 		t.Error("once it is", diff)
 	}
-	if diff := cmp.Diff(flannel, related(flannel, nil, "n")); diff != "" {
+	if diff := cmp.Diff(flannel, relatedObjects(flannel, nil, "n")); diff != "" {
 		t.Error("after the network object was deleted", diff)
 	}
 }

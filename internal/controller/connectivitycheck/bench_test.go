@@ -15,7 +15,7 @@ import (
 // BenchmarkPassOver5000Nodes is what a pass decides when nothing has changed, and reports what the cache keeps of the checks.
 func BenchmarkPassOver5000Nodes(b *testing.B) {
 	const nodes = 5000
-	w := connectivity.World{Nodes: map[string]string{}}
+	w := connectivity.Topology{Nodes: map[string]string{}}
 	for i := range nodes {
 		name := fmt.Sprintf("ip-10-0-%d-%d.example.internal", i/250, i%250)
 		w.Nodes[name] = fmt.Sprintf("0b0a3a0e-7d5e-4d06-9f0c-%012d", i)
@@ -27,7 +27,7 @@ func BenchmarkPassOver5000Nodes(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	seen := &observed{checks: map[string]*check{}, world: w}
+	seen := &observation{checks: map[string]*check{}, topology: w}
 	for _, p := range connectivity.Plan(w) {
 		// As it comes from the API server, nothing is shared with anything.
 		c := &check{}
@@ -47,7 +47,7 @@ func BenchmarkPassOver5000Nodes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		plan := connectivity.Plan(w)
-		v := connectivity.Judge(seen.results(plan), seen.ready(), time.Now())
+		v := connectivity.Summarize(seen.results(plan), seen.ready(), time.Now())
 		if todo := changes(plan, seen.checks); len(todo) > 0 || len(v.Nodes) > 0 {
 			b.Fatalf("%d changes, %d nodes", len(todo), len(v.Nodes))
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// component is the name of the diagnostics in conditions.
+// component is the component of the controller's findings.
 const component = "NetworkDiagnostics"
 
 // Reasons of findings.
@@ -26,76 +26,74 @@ const (
 	reasonSource = "SourceIsolated"
 )
 
-// named is how many of a kind are named in the status. There is a number for the others.
-const named = 5
+// maxNamed is the maximum number of problems of a kind that are listed; the rest is counted.
+const maxNamed = 5
 
-// findings are what users should know of a verdict. A node whose kubelet answers and that pods cannot reach is
-// the network's fault. That one which is down cannot be reached is no news; it is said of the component alone. So are other
-// targets, which may be out of reach for reasons outside the cluster, and sources that reach nothing.
-func findings(v connectivity.Verdict, down map[string]bool) []status.Finding {
-	var faults, known []connectivity.Trouble
-	troubled := map[string]bool{}
+// findings returns the findings for a summary. A node that pods cannot reach although its kubelet responds is a fault of the network. Nodes
+// that are down, other targets, which may be outside the cluster, and isolated sources only affect the component's own condition.
+func findings(v connectivity.Summary, down map[string]bool) []status.Finding {
+	var faults, expected []connectivity.Problem
+	unreachable := map[string]bool{}
 	for _, t := range v.Nodes {
-		troubled[t.Target.Node] = true
+		unreachable[t.Target.Node] = true
 		if down[t.Target.Node] {
-			known = append(known, t)
+			expected = append(expected, t)
 		} else {
 			faults = append(faults, t)
 		}
 	}
 	found := group(faults, reasonNode, false, "nodes", nodeSentence(""))
-	found = append(found, group(known, reasonNode, true, "nodes whose kubelets do not answer", nodeSentence(", whose kubelet does not answer either,"))...)
-	found = append(found, group(v.Targets, reasonTarget, true, "targets", func(t connectivity.Trouble) string {
+	found = append(found, group(expected, reasonNode, true, "nodes whose kubelets do not respond", nodeSentence(", whose kubelet does not respond either,"))...)
+	found = append(found, group(v.Targets, reasonTarget, true, "targets", func(t connectivity.Problem) string {
 		return fmt.Sprintf("%s (%s) cannot be reached from pods on %s since %s: %s", t.Target.Name, t.Target.Endpoint, on(t.From), stamp(t.Since), t.Message)
 	})...)
-	blind := slices.DeleteFunc(slices.Clone(v.Sources), func(t connectivity.Trouble) bool { return troubled[t.From[0]] })
-	return append(found, group(blind, reasonSource, true, "sources", func(t connectivity.Trouble) string {
-		return fmt.Sprintf("Pods on node %s reach no other node that is checked from there since %s: %s", t.From[0], stamp(t.Since), t.Message)
+	blind := slices.DeleteFunc(slices.Clone(v.Sources), func(t connectivity.Problem) bool { return unreachable[t.From[0]] })
+	return append(found, group(blind, reasonSource, true, "sources", func(t connectivity.Problem) string {
+		return fmt.Sprintf("Pods on node %s reach none of the other nodes that are checked from there since %s: %s", t.From[0], stamp(t.Since), t.Message)
 	})...)
 }
 
-func nodeSentence(state string) func(connectivity.Trouble) string {
-	return func(t connectivity.Trouble) string {
+func nodeSentence(state string) func(connectivity.Problem) string {
+	return func(t connectivity.Problem) string {
 		return fmt.Sprintf("Node %s%s cannot be reached from pods on %s since %s: %s", t.Target.Node, state, on(t.From), stamp(t.Since), t.Message)
 	}
 }
 
-// group makes a finding of each trouble, and one of those that are too many to name.
-func group(troubles []connectivity.Trouble, reason string, aside bool, kind string, sentence func(connectivity.Trouble) string) []status.Finding {
+// group returns a finding for each problem, and one with the number of those above maxNamed.
+func group(problems []connectivity.Problem, reason string, aside bool, kind string, sentence func(connectivity.Problem) string) []status.Finding {
 	var found []status.Finding
-	for i, t := range troubles {
+	for i, t := range problems {
 		text := sentence(t)
-		if i == named {
-			text = fmt.Sprintf("%d more %s cannot be reached", len(troubles)-named, kind)
+		if i == maxNamed {
+			text = fmt.Sprintf("%d more %s cannot be reached", len(problems)-maxNamed, kind)
 		}
-		// It has lasted long enough already to be a trouble.
+		// The summary has already applied a delay.
 		found = append(found, status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: text, Aside: aside, Immediate: true})
-		if i == named {
+		if i == maxNamed {
 			break
 		}
 	}
 	return found
 }
 
-// on lists the nodes of sources, which in small clusters may be all there are.
+// on lists the nodes of sources.
 func on(nodes []string) string {
 	return phrase.Names(nodes, 3)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// The condition of OpenShift's Network.
+// Condition of OpenShift's Network.
 const (
 	conditionAvailable = "NetworkDiagnosticsAvailable"
 	reasonNoSources    = "NoSources"
 	reasonNoTargets    = "NoTargets"
 )
 
-// available says whether there is something to check from and something to check. It is nil while nothing is to be
-// checked.
-func available(seen *observed) *metav1.Condition {
-	ready := slices.ContainsFunc(seen.world.Sources, func(s connectivity.Source) bool { return s.Ready })
-	target := slices.ContainsFunc(seen.world.Targets, func(t connectivity.Target) bool { return t.Node != "" })
+// available returns the condition for OpenShift's Network; nil if checks are disabled.
+func available(seen *observation) *metav1.Condition {
+	ready := slices.ContainsFunc(seen.topology.Sources, func(s connectivity.Source) bool { return s.Ready })
+	target := slices.ContainsFunc(seen.topology.Targets, func(t connectivity.Target) bool { return t.Node != "" })
 	c := &metav1.Condition{Type: conditionAvailable, Status: metav1.ConditionFalse}
 	switch {
 	case !seen.enabled:
@@ -110,38 +108,37 @@ func available(seen *observed) *metav1.Condition {
 	return c
 }
 
-// publish writes the condition of OpenShift's Network when it differs. Other conditions are others'. The object
-// has no separate status.
-func (c *Controller) publish(ctx context.Context, seen *observed) error {
+// publish writes the condition of OpenShift's Network if it differs. The kind has no status subresource.
+func (c *Controller) publish(ctx context.Context, seen *observation) error {
 	if seen.config == nil {
 		return nil
 	}
-	have, want := meta.FindStatusCondition(seen.config.Status.Conditions, conditionAvailable), available(seen)
-	said := fmt.Sprint(want)
-	if want == nil && have == nil || have != nil && want != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
-		c.said = said
+	live, desired := meta.FindStatusCondition(seen.config.Status.Conditions, conditionAvailable), available(seen)
+	lastCondition := fmt.Sprint(desired)
+	if desired == nil && live == nil || live != nil && desired != nil && live.Status == desired.Status && live.Reason == desired.Reason && live.Message == desired.Message {
+		c.lastCondition = lastCondition
 		return nil
 	}
-	if c.said == said && have == nil {
-		return nil // the API server does not keep it
+	if c.lastCondition == lastCondition && live == nil {
+		return nil // the API server prunes it
 	}
 	changed := seen.config.DeepCopy()
-	if want == nil {
+	if desired == nil {
 		meta.RemoveStatusCondition(&changed.Status.Conditions, conditionAvailable)
 	} else {
-		want.LastTransitionTime = metav1.Time{Time: c.Now()}
-		meta.SetStatusCondition(&changed.Status.Conditions, *want)
+		desired.LastTransitionTime = metav1.Time{Time: c.Now()}
+		meta.SetStatusCondition(&changed.Status.Conditions, *desired)
 	}
-	// The list is written as a whole, and others have conditions in it.
+	// The conditions are written as a list, which has conditions of other owners.
 	unchanged := client.MergeFromWithOptions(seen.config, client.MergeFromWithOptimisticLock{})
 	err := c.Client.Patch(ctx, changed, unchanged, fieldManager)
 	if apierrors.IsConflict(err) {
-		c.wake.Fire() // a third party was first; the next pass sees what they wrote
+		c.wake.Fire() // retry with the newer object
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("write condition of network configuration: %w", err)
 	}
-	c.said = said
+	c.lastCondition = lastCondition
 	return nil
 }

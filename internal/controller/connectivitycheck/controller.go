@@ -1,11 +1,11 @@
-// Package connectivitycheck decides what sources check, and what follows from what they find.
+// Package connectivitycheck plans connectivity checks and evaluates their results.
 //
-// Input: the EndpointSlices of sources, targets and API servers, four Services, the nodes, and where OpenShift is, its
-// Network and Infrastructure. Output: PodNetworkConnectivityChecks, each owned by the node of its source; the condition
-// NetworkDiagnosticsAvailable of that Network; findings, which name the nodes that cannot be reached; and metrics.
+// Input: the EndpointSlices of sources, targets and API servers, four Services, the nodes, and on OpenShift its Network and Infrastructure.
+// Output: PodNetworkConnectivityChecks, each owned by the node of its source; the condition NetworkDiagnosticsAvailable of that Network;
+// findings, which name the unreachable nodes; and metrics.
 //
-// It must never hold anything up: no rollout and no other loop waits for a check. It must never call a node unreachable
-// on the word of a single sample, or of a source that may be to blame itself.
+// No rollout and no other controller waits for a check. A node is never reported as unreachable because of a single sample or of a source
+// that is isolated itself.
 package connectivitycheck
 
 import (
@@ -32,70 +32,69 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Name is the name of the loop in logs.
+// Name is the name of the controller in logs.
 const Name = "connectivitycheck"
 
-// fieldManager owns the fields of what the loop writes.
+// fieldManager owns the fields that the controller writes.
 const fieldManager = client.FieldOwner("cluster-network-operator/connectivitycheck")
 
-// Pace of the loop: checks are for years, and there is no hurry.
+// Rate of the controller. Checks are long-lived and not urgent.
 const (
-	// collect is how long changes are collected before they are looked at: a rollout of many pods is not a pass for each,
-	// and a pass over five thousand nodes makes ten megabytes of what is thrown away at its end.
-	collect = 5 * time.Second
-	// batch is how many checks are written in a pass, and breather how long after it the next one begins: twenty a second
-	// at most, of which an API server takes no notice. Ten thousand take eight minutes, once.
-	batch    = 100
-	breather = 5 * time.Second
+	// collectDelay is the time during which changes are batched before a reconcile. A rollout of many pods then causes few reconciles, each
+	// of which allocates about 10 MB with five thousand nodes.
+	collectDelay = 5 * time.Second
+	// batch is the maximum number of checks that a reconcile writes, and batchInterval the time until the next one: at most 20 writes per
+	// second, so that ten thousand checks take about eight minutes.
+	batch         = 100
+	batchInterval = 5 * time.Second
 )
 
-// The kinds that the controller reads where they are served. Kind is the one without which it does not start.
+// Kind is required; kindConfig and kindInfrastructure are optional.
 var (
 	Kind               = operatorcontrolplanev1alpha1.GroupVersion.WithKind("PodNetworkConnectivityCheck").GroupKind()
 	kindConfig         = configv1.GroupVersion.WithKind("Network").GroupKind()
 	kindInfrastructure = configv1.GroupVersion.WithKind("Infrastructure").GroupKind()
 )
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller reconciles connectivity checks. All fields up to Log must be set.
 type Controller struct {
-	// Client reads from the manager's cache, with what Owns selects. Setup sets it.
+	// Client reads from the manager's cache. setup sets it.
 	Client client.Client
-	// Serves reports whether the API server serves a kind. Not knowing is an error.
+	// Serves reports whether the API server serves a kind. It returns an error if that is unknown.
 	Serves func(schema.GroupKind) (bool, error)
 	Board  *report.Board
-	// Metrics are set by every pass.
+	// Metrics are set by every reconcile.
 	Metrics *Metrics
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	// Collect takes the place of how long changes are collected, if it is not 0.
+	// Collect overrides collectDelay if it is not 0.
 	Collect time.Duration
 
-	// OnConfiguration is called when OpenShift's configuration of diagnostics changes; nil is nothing.
+	// OnConfiguration is called when OpenShift's configuration of diagnostics changes; it may be nil.
 	OnConfiguration func()
 
 	// wake starts a reconcile.
 	wake trigger.Trigger
-	// said is what was written last to the Network of OpenShift, so that what the API server prunes is not written again
-	// and again.
-	said string
+	// lastCondition is the condition that was last written to OpenShift's Network, so that a condition that the API server prunes is not
+	// written repeatedly.
+	lastCondition string
 }
 
-// Specs returns the controller as data, and what starts it when OpenShift's configuration of diagnostics or the addresses of its API
-// servers change.
+// Specs returns the specifications of the controller and of the watch of OpenShift's configuration.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{
-		{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind(), Kind}, Owns: owns(), Setup: c.setup},
+		{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind(), Kind}, Owns: cacheOptions(), Setup: c.setup},
 		{Name: Name + "/configuration", Needs: []schema.GroupKind{kindConfig, kindInfrastructure}, Setup: c.setupConfiguration},
 	}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
-	c.Client, c.wake.Delay = mgr.GetClient(), cmp.Or(c.Collect, collect)
+	c.Client, c.wake.Delay = mgr.GetClient(), cmp.Or(c.Collect, collectDelay)
 	if err := c.Metrics.register(); err != nil {
 		return err
 	}
-	c.wake.Fire() // also where there is nothing yet
+	c.wake.Fire() // even if there are no objects
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
 		c.wake.Source(),
 		loop.On(mgr, &discoveryv1.EndpointSlice{}, c.wake.Handler()),
@@ -106,26 +105,26 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// Reconcile brings the checks in line with the cluster, and says what they have found.
+// Reconcile updates the checks and reports their results.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	seen, err := c.gather(ctx)
+	seen, err := c.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	var plan []connectivity.Check
 	if seen.enabled {
-		plan = connectivity.Plan(seen.world)
+		plan = connectivity.Plan(seen.topology)
 	}
 	results := seen.results(plan)
-	verdict := connectivity.Judge(results, seen.ready(), c.Now())
-	c.Board.Report(Name, findings(verdict, seen.down)...)
-	c.Metrics.set(results, verdict)
+	summary := connectivity.Summarize(results, seen.ready(), c.Now())
+	c.Board.Report(Name, findings(summary, seen.down)...)
+	c.Metrics.set(results, summary)
 	more, err := c.write(ctx, changes(plan, seen.checks))
 	if err := errors.Join(err, c.publish(ctx, seen)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if more {
-		return reconcile.Result{RequeueAfter: breather}, nil
+		return reconcile.Result{RequeueAfter: batchInterval}, nil
 	}
-	return reconcile.Result{RequeueAfter: verdict.Again}, nil
+	return reconcile.Result{RequeueAfter: summary.RequeueAfter}, nil
 }

@@ -35,17 +35,17 @@ func TestMain(m *testing.M) {
 		"podnetworkconnectivitychecks.controlplane.operator.openshift.io", "networks.config.openshift.io", "infrastructures.config.openshift.io"}})
 }
 
-// world is an API server with a cluster of three nodes, and the loop.
-type world struct {
+// cluster is an API server with a cluster of three nodes, and the loop.
+type cluster struct {
 	*apitest.Server
 	t     *testing.T
 	board *report.Board
 }
 
 // start makes the objects that are there before the loop.
-func start(t *testing.T) *world {
+func start(t *testing.T) *cluster {
 	t.Helper()
-	w := &world{Server: apitest.Shared(t), t: t, board: &report.Board{}}
+	w := &cluster{Server: apitest.Shared(t), t: t, board: &report.Board{}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: connectivity.Namespace}}
 	if err := client.IgnoreAlreadyExists(w.Client.Create(t.Context(), namespace)); err != nil {
 		t.Fatal(err)
@@ -73,11 +73,11 @@ func start(t *testing.T) *world {
 }
 
 // run runs the loop until the test ends.
-func (w *world) run() {
+func (w *cluster) run() {
 	w.t.Helper()
 	yes := true
 	mgr, err := manager.New(w.Config, manager.Options{
-		Scheme: w.Client.Scheme(), Metrics: server.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: owns()},
+		Scheme: w.Client.Scheme(), Metrics: server.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: cacheOptions()},
 		Controller: config.Controller{SkipNameValidation: &yes}, Client: client.Options{Cache: &client.CacheOptions{}},
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (w *world) run() {
 }
 
 // slice makes the EndpointSlice of a service, with an endpoint on each node.
-func (w *world) slice(service string, port int32, addresses map[string]string) *discoveryv1.EndpointSlice {
+func (w *cluster) slice(service string, port int32, addresses map[string]string) *discoveryv1.EndpointSlice {
 	w.t.Helper()
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: connectivity.Namespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
@@ -125,7 +125,7 @@ func (w *world) slice(service string, port int32, addresses map[string]string) *
 }
 
 // pods makes sources on a, b and c, targets on all of them, and the service of these.
-func (w *world) pods() {
+func (w *cluster) pods() {
 	w.slice(connectivity.SourceName, connectivity.MetricsPort, map[string]string{"a": "10.128.0.2", "b": "10.129.0.2", "c": "10.130.0.2"})
 	w.slice(connectivity.TargetName, connectivity.TargetPort, map[string]string{"a": "10.128.0.3", "b": "10.129.0.3", "c": "10.130.0.3"})
 	w.Create(w.t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: connectivity.Namespace, Name: connectivity.TargetName},
@@ -133,7 +133,7 @@ func (w *world) pods() {
 }
 
 // checks returns what is checked, by name.
-func (w *world) checks() map[string]string {
+func (w *cluster) checks() map[string]string {
 	w.t.Helper()
 	var list operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
 	if err := w.Client.List(w.t.Context(), &list, client.InNamespace(connectivity.Namespace)); err != nil {
@@ -146,12 +146,12 @@ func (w *world) checks() map[string]string {
 	return found
 }
 
-func (w *world) eventually(what string, holds func() bool) {
+func (w *cluster) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	eventually.IsOrShow(w.t, eventually.Limit, what, holds, func() string { return fmt.Sprintf("checks: %v\nfindings: %v", w.checks(), w.messages()) })
 }
 
-func (w *world) messages() []string {
+func (w *cluster) messages() []string {
 	findings, _, _ := w.board.Snapshot()
 	var all []string
 	for _, f := range findings {
@@ -161,7 +161,7 @@ func (w *world) messages() []string {
 }
 
 // says makes all checks of a target say whether it is reachable, as their sources would.
-func (w *world) says(target string, status metav1.ConditionStatus, since time.Time) {
+func (w *cluster) wantResult(target string, status metav1.ConditionStatus, since time.Time) {
 	w.t.Helper()
 	for name := range w.checks() {
 		if !strings.HasSuffix(name, "-to-"+target) {
@@ -198,23 +198,23 @@ func TestChecksFollowTheClusterAndTheirResultsTheStatus(t *testing.T) {
 
 	long := time.Now().Add(-time.Hour)
 	for _, target := range []string{"network-check-target-a", "network-check-target-b", "network-check-target-c"} {
-		w.says(target, metav1.ConditionTrue, long)
+		w.wantResult(target, metav1.ConditionTrue, long)
 	}
-	w.says("network-check-target-b", metav1.ConditionFalse, time.Now())
+	w.wantResult("network-check-target-b", metav1.ConditionFalse, time.Now())
 	time.Sleep(200 * time.Millisecond)
 	if len(w.messages()) > 0 {
 		t.Errorf("one failing sample is said to be %v", w.messages())
 	}
-	w.says("network-check-target-b", metav1.ConditionFalse, long)
+	w.wantResult("network-check-target-b", metav1.ConditionFalse, long)
 	w.eventually("the node is named", func() bool {
 		m := w.messages()
 		return len(m) == 1 && strings.HasPrefix(m[0], "NodeUnreachable aside=false: Node b cannot be reached from pods on a and c since ")
 	})
-	w.says("network-check-target-b", metav1.ConditionTrue, time.Now())
+	w.wantResult("network-check-target-b", metav1.ConditionTrue, time.Now())
 	w.eventually("and no longer", func() bool { return len(w.messages()) == 0 })
 }
 
-func (w *world) get(name string, into *check) {
+func (w *cluster) get(name string, into *check) {
 	w.t.Helper()
 	if err := w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: connectivity.Namespace, Name: name}, into); err != nil {
 		w.t.Fatal(err)
@@ -227,9 +227,9 @@ func TestADownNodeIsNoFaultOfTheNetwork(t *testing.T) {
 	w.pods()
 	w.eventually("everything is checked", func() bool { return len(w.checks()) == 15 })
 	for _, target := range []string{"network-check-target-a", "network-check-target-c"} {
-		w.says(target, metav1.ConditionTrue, time.Now())
+		w.wantResult(target, metav1.ConditionTrue, time.Now())
 	}
-	w.says("network-check-target-b", metav1.ConditionFalse, time.Now().Add(-time.Hour))
+	w.wantResult("network-check-target-b", metav1.ConditionFalse, time.Now().Add(-time.Hour))
 	w.eventually("the node is named", func() bool { return len(w.messages()) == 1 })
 	var node corev1.Node
 	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "b"}, &node); err != nil {
@@ -241,11 +241,11 @@ func TestADownNodeIsNoFaultOfTheNetwork(t *testing.T) {
 	}
 	w.eventually("it is said of the component alone", func() bool {
 		m := w.messages()
-		return len(m) == 1 && strings.HasPrefix(m[0], "NodeUnreachable aside=true: Node b, whose kubelet does not answer either, cannot")
+		return len(m) == 1 && strings.HasPrefix(m[0], "NodeUnreachable aside=true: Node b, whose kubelet does not respond either, cannot")
 	})
 }
 
-func TestWhatIsInTheWayIsPutRight(t *testing.T) {
+func TestConflictingObjectsAreRepaired(t *testing.T) {
 	w := start(t)
 	w.run()
 	w.pods()
@@ -293,7 +293,7 @@ func TestTurnedOffNothingIsChecked(t *testing.T) {
 	w.Create(t, openshift)
 	w.Create(t, &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}})
 	w.run()
-	is := func(status metav1.ConditionStatus, reason string) func() bool {
+	condition := func(status metav1.ConditionStatus, reason string) func() bool {
 		return func() bool {
 			var n configv1.Network
 			if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(openshift), &n); err != nil {
@@ -303,11 +303,11 @@ func TestTurnedOffNothingIsChecked(t *testing.T) {
 			return c == nil && status == "" || c != nil && c.Status == status && c.Reason == reason
 		}
 	}
-	w.eventually("there are no sources", is(metav1.ConditionFalse, "NoSources"))
+	w.eventually("there are no sources", condition(metav1.ConditionFalse, "NoSources"))
 	source := w.slice(connectivity.SourceName, connectivity.MetricsPort, map[string]string{"a": "10.128.0.2"})
-	w.eventually("there are no targets", is(metav1.ConditionFalse, "NoTargets"))
+	w.eventually("there are no targets", condition(metav1.ConditionFalse, "NoTargets"))
 	w.slice(connectivity.TargetName, connectivity.TargetPort, map[string]string{"b": "10.128.0.3"})
-	w.eventually("there is both", is(metav1.ConditionTrue, "AsExpected"))
+	w.eventually("there is both", condition(metav1.ConditionTrue, "AsExpected"))
 	w.eventually("the node is checked", func() bool { return w.checks()["network-check-source-a-to-network-check-target-b"] != "" })
 
 	mode := func(mode configv1.NetworkDiagnosticsMode) {
@@ -318,7 +318,7 @@ func TestTurnedOffNothingIsChecked(t *testing.T) {
 	}
 	mode(configv1.NetworkDiagnosticsDisabled)
 	w.eventually("nothing is checked", func() bool { return len(w.checks()) == 0 })
-	w.eventually("and nothing said", is("", ""))
+	w.eventually("and there is no condition", condition("", ""))
 	mode(configv1.NetworkDiagnosticsAll)
 	w.eventually("it is checked again", func() bool { return len(w.checks()) > 0 })
 	no := false
@@ -326,7 +326,7 @@ func TestTurnedOffNothingIsChecked(t *testing.T) {
 	if err := w.Client.Update(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("a source that is not ready is none", is(metav1.ConditionFalse, "NoSources"))
+	w.eventually("a source that is not ready is none", condition(metav1.ConditionFalse, "NoSources"))
 }
 
 func TestWhereOpenShiftIsItsAPIServersAreChecked(t *testing.T) {

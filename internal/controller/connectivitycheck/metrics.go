@@ -9,14 +9,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-// Metrics say how the checks stand.
+// Metrics are the metrics of the checks.
 type Metrics struct {
 	registry prometheus.Registerer
 	checks   *prometheus.GaugeVec
 	nodes    prometheus.Gauge
 }
 
-// NewMetrics returns metrics that are registered when the loop is set up.
+// NewMetrics returns metrics that are registered when the controller is set up.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return &Metrics{
 		registry: registry,
@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 
 func (m *Metrics) register() error {
 	for _, collector := range []prometheus.Collector{m.checks, m.nodes} {
-		// Two operators in one process are a test of their lease.
+		// Tests run several operators in one process.
 		if err := m.registry.Register(collector); err != nil && !isRegistered(err) {
 			return fmt.Errorf("register metrics: %w", err)
 		}
@@ -40,11 +40,11 @@ func (m *Metrics) register() error {
 }
 
 func isRegistered(err error) bool {
-	_, is := errors.AsType[prometheus.AlreadyRegisteredError](err)
-	return is
+	_, ok := errors.AsType[prometheus.AlreadyRegisteredError](err)
+	return ok
 }
 
-func (m *Metrics) set(results []connectivity.Result, v connectivity.Verdict) {
+func (m *Metrics) set(results []connectivity.Result, v connectivity.Summary) {
 	counts := map[string]int{"reachable": 0, "unreachable": 0, "unknown": 0}
 	for _, r := range results {
 		switch {

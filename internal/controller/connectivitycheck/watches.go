@@ -24,10 +24,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// service is a Service that is checked, or whose EndpointSlices are read.
+// service identifies a Service that is checked or whose EndpointSlices are read.
 type service struct{ namespace, name string }
 
-// The services that the controller reads.
+// Services that the controller reads.
 var (
 	kubernetes    = service{"default", "kubernetes"}
 	kubeAPIServer = service{"openshift-kube-apiserver", "apiserver"}
@@ -36,9 +36,9 @@ var (
 	sources       = service{connectivity.Namespace, connectivity.SourceName}
 )
 
-// owns are the kinds that the controller reads from a cache of its own: a few services and their EndpointSlices, and the checks
-// without what sources remember in them.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions returns the kinds that the controller reads from a cache of its own: a few Services and their EndpointSlices, and the checks
+// without their history.
+func cacheOptions() map[client.Object]cache.ByObject {
 	services, slices := map[string]cache.Config{}, map[string]cache.Config{}
 	for _, s := range []service{kubernetes, kubeAPIServer, openshiftAPI} {
 		services[s.namespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.name)}
@@ -53,8 +53,8 @@ func owns() map[client.Object]cache.ByObject {
 	}
 }
 
-// trim keeps of a check what it checks, whose it is, and whether its target is reachable. There are thousands of them, with the
-// same few pods and nodes in them over and over. A label that is as it should be is left out: what it says is in the specification.
+// trim reduces a check to its endpoints, owner and condition Reachable, because there are thousands of them. Repeated strings are shared. A
+// label with the expected value is omitted.
 func trim(o any) (any, error) {
 	object, ok := o.(*check)
 	if !ok {
@@ -83,25 +83,25 @@ func trim(o any) (any, error) {
 	return kept, nil
 }
 
-// same returns one and the same string for all that are equal.
+// same returns a shared copy of a string.
 func same(s string) string { return unique.Make(s).Value() }
 
-// checkChanged lets through all changes but those of what is not kept.
+// checkChanged passes updates of the fields that trim keeps.
 func checkChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*check)
-		after, also := e.ObjectNew.(*check)
-		return !ok || !also || before.Spec != after.Spec || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
+		after, okAfter := e.ObjectNew.(*check)
+		return !ok || !okAfter || before.Spec != after.Spec || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
 			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 	}}
 }
 
-// nodeChanged lets through nodes that come and go, and those whose addresses change or whose kubelet ceases to answer.
+// nodeChanged passes created and deleted nodes, and changes of addresses or of whether the kubelet responds.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
-		after, also := e.ObjectNew.(*corev1.Node)
-		return !ok || !also || isDown(before) != isDown(after) || !slices.Equal(before.Status.Addresses, after.Status.Addresses)
+		after, okAfter := e.ObjectNew.(*corev1.Node)
+		return !ok || !okAfter || isDown(before) != isDown(after) || !slices.Equal(before.Status.Addresses, after.Status.Addresses)
 	}}
 }
 
@@ -115,7 +115,7 @@ func (c *Controller) setupConfiguration(mgr manager.Manager) error {
 func configurationChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*configv1.Network)
-		after, also := e.ObjectNew.(*configv1.Network)
-		return !ok || !also || !equality.Semantic.DeepEqual(before.Spec.NetworkDiagnostics, after.Spec.NetworkDiagnostics)
+		after, okAfter := e.ObjectNew.(*configv1.Network)
+		return !ok || !okAfter || !equality.Semantic.DeepEqual(before.Spec.NetworkDiagnostics, after.Spec.NetworkDiagnostics)
 	}}
 }

@@ -18,44 +18,44 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// change is one write: of a wanted check that is missing (have is nil) or different, or of one that is not wanted.
+// change is one write: a create (live is nil), an update, or a delete (desired is nil).
 type change struct {
-	want *connectivity.Check
-	have *check
+	desired *connectivity.Check
+	live    *check
 }
 
-// changes returns what has to be written for a plan, what is to be deleted first: it may be what others are named after.
-func changes(plan []connectivity.Check, have map[string]*check) []change {
-	var wrong []change
+// changes returns the writes for a plan. Deletions are first, because their names may be needed again.
+func changes(plan []connectivity.Check, live map[string]*check) []change {
+	var updates []change
 	wanted := make(map[string]bool, len(plan))
 	for i := range plan {
 		p := &plan[i]
 		wanted[p.Name] = true
-		live, exists := have[p.Name]
+		existing, exists := live[p.Name]
 		switch {
 		case !exists:
-			wrong = append(wrong, change{want: p})
-		case live.DeletionTimestamp == nil && !matches(p, live):
-			wrong = append(wrong, change{want: p, have: live})
+			updates = append(updates, change{desired: p})
+		case existing.DeletionTimestamp == nil && !matches(p, existing):
+			updates = append(updates, change{desired: p, live: existing})
 		}
 	}
-	var gone []change
-	for _, name := range slices.Sorted(maps.Keys(have)) {
-		if !wanted[name] && have[name].DeletionTimestamp == nil {
-			gone = append(gone, change{have: have[name]})
+	var deletions []change
+	for _, name := range slices.Sorted(maps.Keys(live)) {
+		if !wanted[name] && live[name].DeletionTimestamp == nil {
+			deletions = append(deletions, change{live: live[name]})
 		}
 	}
-	return append(gone, wrong...)
+	return append(deletions, updates...)
 }
 
-// matches reports whether a check is as planned. It has been trimmed: a label is there only if it is wrong.
+// matches reports whether a trimmed check is as planned. The label only exists if it is wrong.
 func matches(p *connectivity.Check, live *check) bool {
-	_, wrong := live.Labels[connectivity.SourceLabel]
-	return live.Spec.SourcePod == p.SourcePod && live.Spec.TargetEndpoint == p.Target.Endpoint && !wrong &&
+	_, wrongLabel := live.Labels[connectivity.SourceLabel]
+	return live.Spec.SourcePod == p.SourcePod && live.Spec.TargetEndpoint == p.Target.Endpoint && !wrongLabel &&
 		len(live.OwnerReferences) == 1 && string(live.OwnerReferences[0].UID) == p.NodeUID
 }
 
-// object is the check as it is to be.
+// object returns the object for a planned check.
 func object(p *connectivity.Check) *check {
 	return &check{
 		ObjectMeta: metav1.ObjectMeta{
@@ -67,42 +67,42 @@ func object(p *connectivity.Check) *check {
 	}
 }
 
-// write carries out as many changes as one pass may, and reports whether there are more. What has gone meanwhile, with its
-// namespace or by the hand of a third party, is no error; the watch reports it.
+// write carries out at most batch changes and reports whether there are more. Objects that were deleted or created in the meantime are no
+// error, since the watch reports them.
 func (c *Controller) write(ctx context.Context, todo []change) (more bool, err error) {
 	var errs []error
 	for _, ch := range todo[:min(len(todo), batch)] {
-		if err := c.carryOut(ctx, ch); err != nil && !harmless(err) {
+		if err := c.apply(ctx, ch); err != nil && !isIgnorable(err) {
 			errs = append(errs, err)
 		}
 	}
 	if len(todo) > 0 {
-		c.Log.Info("checks changed", "changes", min(len(todo), batch), "left", max(0, len(todo)-batch))
+		c.Log.Info("updated checks", "changes", min(len(todo), batch), "left", max(0, len(todo)-batch))
 	}
 	return len(todo) > batch, errors.Join(errs...)
 }
 
-func harmless(err error) bool {
+func isIgnorable(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, "NamespaceTerminating")
 }
 
-func (c *Controller) carryOut(ctx context.Context, ch change) error {
+func (c *Controller) apply(ctx context.Context, ch change) error {
 	switch {
-	case ch.want == nil:
-		if err := c.Client.Delete(ctx, &check{ObjectMeta: metav1.ObjectMeta{Namespace: ch.have.Namespace, Name: ch.have.Name}}); err != nil {
-			return fmt.Errorf("delete check %s: %w", ch.have.Name, err)
+	case ch.desired == nil:
+		if err := c.Client.Delete(ctx, &check{ObjectMeta: metav1.ObjectMeta{Namespace: ch.live.Namespace, Name: ch.live.Name}}); err != nil {
+			return fmt.Errorf("delete check %s: %w", ch.live.Name, err)
 		}
-	case ch.have == nil:
-		if err := c.Client.Create(ctx, object(ch.want), fieldManager); err != nil {
-			return fmt.Errorf("create check %s: %w", ch.want.Name, err)
+	case ch.live == nil:
+		if err := c.Client.Create(ctx, object(ch.desired), fieldManager); err != nil {
+			return fmt.Errorf("create check %s: %w", ch.desired.Name, err)
 		}
 	default:
-		return c.patch(ctx, object(ch.want))
+		return c.patch(ctx, object(ch.desired))
 	}
 	return nil
 }
 
-// patch sets everything but the status, which the source writes.
+// patch sets everything except the status, which the source writes.
 func (c *Controller) patch(ctx context.Context, wanted *check) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"labels": wanted.Labels, "ownerReferences": wanted.OwnerReferences},
@@ -112,7 +112,7 @@ func (c *Controller) patch(ctx context.Context, wanted *check) error {
 		return fmt.Errorf("encode check %s: %w", wanted.Name, err)
 	}
 	if err := c.Client.Patch(ctx, wanted, client.RawPatch(types.MergePatchType, patch), fieldManager); err != nil {
-		return fmt.Errorf("change check %s: %w", wanted.Name, err)
+		return fmt.Errorf("patch check %s: %w", wanted.Name, err)
 	}
 	return nil
 }

@@ -32,38 +32,38 @@ func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 		}
 		return all
 	}
-	leaving := metav1.Now()
+	deleted := metav1.Now()
 	for _, tc := range []struct {
-		why  string
-		have map[string]*check
-		plan []connectivity.Check
-		want int
+		why     string
+		live    map[string]*check
+		plan    []connectivity.Check
+		desired int
 	}{
 		{"nothing exists", nil, plan, 2},
 		{"all is as planned", live(), plan, 0},
 		{"a source was replaced", live(func(c *check) { c.Spec.SourcePod = "former" }), plan, 2},
 		{"a target moved", live(func(c *check) { c.Spec.TargetEndpoint = "10.9.9.9:80" }), plan, 2},
-		{"a label is gone, without which the source does not see it", live(func(c *check) { c.Labels = nil }), plan, 2},
+		{"a label that the source selects is missing", live(func(c *check) { c.Labels = nil }), plan, 2},
 		{"the node is another one of the same name", live(func(c *check) { c.OwnerReferences[0].UID = types.UID("2") }), plan, 2},
-		{"what someone adds is not changed", live(func(c *check) { c.Labels["team"] = "x" }), plan, 0},
+		{"an additional label is not changed", live(func(c *check) { c.Labels["team"] = "x" }), plan, 0},
 		{"one is not wanted", live(), plan[:1], 1},
-		{"nothing is wanted, and all is going already", live(func(c *check) { c.DeletionTimestamp = &leaving }), nil, 0},
-		{"what is going comes back when it has gone", live(func(c *check) { c.DeletionTimestamp, c.Labels = &leaving, nil }), plan, 0},
+		{"nothing is wanted, and all is going already", live(func(c *check) { c.DeletionTimestamp = &deleted }), nil, 0},
+		{"a check that is being deleted is recreated afterwards", live(func(c *check) { c.DeletionTimestamp, c.Labels = &deleted, nil }), plan, 0},
 	} {
-		if got := changes(tc.plan, tc.have); len(got) != tc.want {
-			t.Errorf("%s: %d writes, want %d", tc.why, len(got), tc.want)
+		if got := changes(tc.plan, tc.live); len(got) != tc.desired {
+			t.Errorf("%s: %d writes, want %d", tc.why, len(got), tc.desired)
 		}
 	}
 }
 
-func TestOfManyTroublesTheFirstAreNamedAndTheOthersCounted(t *testing.T) {
-	var v connectivity.Verdict
+func TestOfManyProblemsTheFirstAreNamedAndTheOthersCounted(t *testing.T) {
+	var v connectivity.Summary
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, n := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		v.Nodes = append(v.Nodes, connectivity.Trouble{Target: connectivity.Target{Node: n}, From: []string{"x", "y"}, Since: since, Message: "timeout"})
+		v.Nodes = append(v.Nodes, connectivity.Problem{Target: connectivity.Target{Node: n}, From: []string{"x", "y"}, Since: since, Message: "timeout"})
 	}
-	v.Sources = []connectivity.Trouble{{From: []string{"a"}, Since: since, Message: "timeout"}, {From: []string{"z"}, Since: since, Message: "timeout"}}
-	v.Targets = []connectivity.Trouble{{Target: connectivity.Target{Name: "load-balancer-api-external", Endpoint: "api:6443"}, From: []string{"k", "l", "m", "n"}, Since: since, Message: "refused"}}
+	v.Sources = []connectivity.Problem{{From: []string{"a"}, Since: since, Message: "timeout"}, {From: []string{"z"}, Since: since, Message: "timeout"}}
+	v.Targets = []connectivity.Problem{{Target: connectivity.Target{Name: "load-balancer-api-external", Endpoint: "api:6443"}, From: []string{"k", "l", "m", "n"}, Since: since, Message: "refused"}}
 	found := findings(v, map[string]bool{"b": true})
 	var got []string
 	for _, f := range found {
@@ -72,19 +72,19 @@ func TestOfManyTroublesTheFirstAreNamedAndTheOthersCounted(t *testing.T) {
 		}
 		got = append(got, f.Message)
 	}
-	want := []string{
+	desired := []string{
 		"Node a cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"Node c cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"Node d cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"Node e cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"Node f cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"1 more nodes cannot be reached",
-		"Node b, whose kubelet does not answer either, cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
+		"Node b, whose kubelet does not respond either, cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"load-balancer-api-external (api:6443) cannot be reached from pods on k, l, m and 1 more since 2026-01-02T03:04:05Z: refused",
 		// That of node a is reported already: no source reaches it either.
-		"Pods on node z reach no other node that is checked from there since 2026-01-02T03:04:05Z: timeout",
+		"Pods on node z reach none of the other nodes that are checked from there since 2026-01-02T03:04:05Z: timeout",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(desired, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// failed reports an error and returns it. The network works without dashboards, so it affects nothing else.
+// failed reports an error and returns it. The network works without dashboards, so it only affects the component's own condition.
 func (c *Controller) failed(err error) error {
 	c.Board.Report(Name, status.Finding{
 		Component: component, Effect: status.Degraded, Reason: "DashboardError", Aside: true,

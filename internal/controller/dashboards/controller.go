@@ -1,11 +1,10 @@
-// Package dashboards brings the dashboards of the network to the console of OpenShift.
+// Package dashboards installs the dashboards of the network in OpenShift's console.
 //
-// Input: the dashboards that the operator is built with, and what is in the cluster of them. Output: a ConfigMap for each in
-// openshift-config-managed, with the label by which the console finds it. What someone changes there is changed back,
-// and a dashboard that a newer operator no longer has is deleted.
+// Input: the built-in dashboards, and their ConfigMaps in the cluster. Output: a ConfigMap for each in openshift-config-managed, with the
+// label that the console selects. Modified ConfigMaps are restored, and those of removed dashboards deleted.
 //
-// It must never touch a ConfigMap that is not its own, and never hold up anything else: where the namespace is not there,
-// there is nothing to do. Dashboards of one network only are objects of its provider.
+// The controller never modifies a ConfigMap that it does not own, and does nothing if the namespace does not exist. Dashboards of a single
+// network are objects of its provider.
 package dashboards
 
 import (
@@ -29,36 +28,36 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs and on the board.
+	// Name is the name of the controller in logs and on the board.
 	Name = "dashboards"
-	// Namespace is where the console looks for dashboards.
+	// Namespace is the namespace where the console reads dashboards.
 	Namespace = "openshift-config-managed"
 	// fieldManager owns the fields of the ConfigMaps.
 	fieldManager = client.FieldOwner("cluster-network-operator/dashboards")
-	// lookAgain is how often the loop looks whether the namespace has come.
-	lookAgain = 5 * time.Minute
+	// retryInterval is the interval at which the controller checks whether the namespace exists.
+	retryInterval = 5 * time.Minute
 )
 
-// owns are the kinds that the controller reads from a cache of its own: its ConfigMaps.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions returns the kinds that the controller reads from a cache of its own: its ConfigMaps.
+func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
-		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(own())}},
+		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(ownedLabels())}},
 	}}
 }
 
-// Controller is the loop. All fields must be set.
+// Controller installs dashboards. All fields must be set.
 type Controller struct {
-	// Client reads the ConfigMaps from the loop's cache, and writes.
+	// Client reads the ConfigMaps from the controller's cache, and writes.
 	Client client.Client
-	// Dashboards are the JSON of each, by name.
+	// Dashboards are the dashboards as JSON, by name.
 	Dashboards map[string]string
 	Board      *report.Board
 	Log        *slog.Logger
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{loop.OpenShift()}, Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{loop.OpenShift()}, Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -73,27 +72,27 @@ func (c *Controller) setup(mgr manager.Manager) error {
 
 // Reconcile makes the ConfigMaps what they shall be.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	var there corev1.ConfigMapList
-	if err := c.Client.List(ctx, &there, client.InNamespace(Namespace), client.MatchingLabels(own())); err != nil {
+	var existing corev1.ConfigMapList
+	if err := c.Client.List(ctx, &existing, client.InNamespace(Namespace), client.MatchingLabels(ownedLabels())); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list dashboards: %w", err)
 	}
-	changes := compare(there.Items, wanted(c.Dashboards))
+	changes := compare(existing.Items, desiredConfigMaps(c.Dashboards))
 	for _, cm := range changes.Apply {
 		err := c.Client.Apply(ctx, cm, fieldManager, client.ForceOwnership)
 		if apierrors.IsNotFound(err) { // the namespace
 			c.Board.Report(Name)
-			return reconcile.Result{RequeueAfter: lookAgain}, nil
+			return reconcile.Result{RequeueAfter: retryInterval}, nil
 		}
 		if err != nil {
 			return reconcile.Result{}, c.failed(fmt.Errorf("apply dashboard %s: %w", *cm.Name, err))
 		}
-		c.Log.Info("dashboard written", "configmap", *cm.Name)
+		c.Log.Info("wrote a dashboard", "configmap", *cm.Name)
 	}
 	for i := range changes.Delete {
 		if err := c.Client.Delete(ctx, &changes.Delete[i]); client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, c.failed(fmt.Errorf("delete dashboard %s: %w", changes.Delete[i].Name, err))
 		}
-		c.Log.Info("dashboard deleted, since there is none of that name any more", "configmap", changes.Delete[i].Name)
+		c.Log.Info("deleted a dashboard that no longer exists", "configmap", changes.Delete[i].Name)
 	}
 	c.Board.Report(Name)
 	return reconcile.Result{}, nil

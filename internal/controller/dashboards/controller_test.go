@@ -38,20 +38,20 @@ func look(t *testing.T, c *Controller) reconcile.Result {
 func TestDashboardsAreKept(t *testing.T) {
 	server := apitest.Shared(t)
 	c := newLoop(server.Client)
-	if result := look(t, c); result.RequeueAfter != lookAgain {
+	if result := look(t, c); result.RequeueAfter != retryInterval {
 		t.Errorf("without the namespace the loop comes back after %v", result.RequeueAfter)
 	}
-	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: prefix + "network-stats", Labels: own()}})
+	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: prefix + "network-stats", Labels: ownedLabels()}})
 	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: prefix + "foreign", Labels: map[string]string{labelConsole: "true"}}}
 	server.Create(t, foreign)
-	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: prefix + "of-former-times", Labels: own()}}
+	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: prefix + "of-former-times", Labels: ownedLabels()}}
 	server.Create(t, old)
 	look(t, c)
-	want := []string{prefix + "foreign", prefix + "network-operator", prefix + "network-stats"}
-	if diff := cmp.Diff(want, names(t, server)); diff != "" {
+	desired := []string{prefix + "foreign", prefix + "network-operator", prefix + "network-stats"}
+	if diff := cmp.Diff(desired, names(t, server)); diff != "" {
 		t.Errorf("ConfigMaps (-want +got):\n%s", diff)
 	}
 	cm := read(t, server, "network-stats")
@@ -85,10 +85,10 @@ func TestFailureIsAFindingAsideThatGoesAway(t *testing.T) {
 	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err == nil {
 		t.Error("there is no error")
 	}
-	want := []status.Finding{{Component: "DashboardConfig", Effect: status.Degraded, Reason: "DashboardError", Aside: true,
+	desired := []status.Finding{{Component: "DashboardConfig", Effect: status.Degraded, Reason: "DashboardError", Aside: true,
 		Message: "The console lacks dashboards of the network: apply dashboard grafana-dashboard-network-operator: no room"}}
 	found, _, _ := c.Board.Snapshot()
-	if diff := cmp.Diff(want, found); diff != "" {
+	if diff := cmp.Diff(desired, found); diff != "" {
 		t.Error(diff)
 	}
 	refuse = nil
@@ -112,11 +112,11 @@ func (b broken) Apply(context.Context, runtime.ApplyConfiguration, ...client.App
 
 func names(t *testing.T, server *apitest.Server) (all []string) {
 	t.Helper()
-	var there corev1.ConfigMapList
-	if err := server.Client.List(t.Context(), &there, client.InNamespace(Namespace)); err != nil {
+	var existing corev1.ConfigMapList
+	if err := server.Client.List(t.Context(), &existing, client.InNamespace(Namespace)); err != nil {
 		t.Fatal(err)
 	}
-	for _, cm := range there.Items {
+	for _, cm := range existing.Items {
 		all = append(all, cm.Name)
 	}
 	return all

@@ -12,52 +12,51 @@ import (
 )
 
 const (
-	// labelConsole is the label by which the console of OpenShift finds dashboards; its value is "true".
+	// labelConsole is the label that the console selects; its value is "true".
 	labelConsole = "console.openshift.io/dashboard"
-	// component is the part of the network that ConfigMaps and findings belong to.
+	// component is the component of ConfigMaps and findings.
 	component = "DashboardConfig"
-	// prefix begins the names of the ConfigMaps, as in all of OpenShift.
+	// prefix is the prefix of the ConfigMaps' names, as in OpenShift.
 	prefix = "grafana-dashboard-"
 )
 
-// own are the labels by which the loop knows its ConfigMaps.
-func own() map[string]string {
+// ownedLabels are the labels of the controller's ConfigMaps.
+func ownedLabels() map[string]string {
 	return map[string]string{manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component}
 }
 
-// wanted returns the ConfigMaps of dashboards, by name.
-func wanted(dashboards map[string]string) map[string]*corev1.ConfigMap {
+// desiredConfigMaps returns the ConfigMaps of dashboards, by name.
+func desiredConfigMaps(dashboards map[string]string) map[string]*corev1.ConfigMap {
 	all := map[string]*corev1.ConfigMap{}
 	for name, content := range dashboards {
 		cm := &corev1.ConfigMap{Data: map[string]string{name + ".json": content}}
-		cm.Name, cm.Namespace, cm.Labels = prefix+name, Namespace, own()
+		cm.Name, cm.Namespace, cm.Labels = prefix+name, Namespace, ownedLabels()
 		cm.Labels[labelConsole] = "true"
 		all[cm.Name] = cm
 	}
 	return all
 }
 
-// changes are what is to be done, in the order of names.
+// changes are the changes in the order of names.
 type changes struct {
 	Apply  []*corev1ac.ConfigMapApplyConfiguration
 	Delete []corev1.ConfigMap
 }
 
-// compare returns what makes ConfigMaps of the loop those that are wanted. Labels, annotations and keys that someone has
-// added are not changed: the console shows what it knows.
-func compare(there []corev1.ConfigMap, want map[string]*corev1.ConfigMap) changes {
+// compare returns the changes from existing to desired ConfigMaps. Additional labels, annotations and keys are not changed.
+func compare(existing []corev1.ConfigMap, desired map[string]*corev1.ConfigMap) changes {
 	var c changes
 	same := map[string]bool{}
-	for _, have := range there {
-		if w := want[have.Name]; w == nil {
-			c.Delete = append(c.Delete, have)
+	for _, live := range existing {
+		if w := desired[live.Name]; w == nil {
+			c.Delete = append(c.Delete, live)
 		} else {
-			same[have.Name] = manifest.HasAll(have.Labels, w.Labels) && manifest.HasAll(have.Data, w.Data)
+			same[live.Name] = manifest.HasAll(live.Labels, w.Labels) && manifest.HasAll(live.Data, w.Data)
 		}
 	}
 	slices.SortFunc(c.Delete, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if w := want[name]; !same[name] {
+	for _, name := range slices.Sorted(maps.Keys(desired)) {
+		if w := desired[name]; !same[name] {
 			c.Apply = append(c.Apply, corev1ac.ConfigMap(w.Name, w.Namespace).WithLabels(w.Labels).WithData(w.Data))
 		}
 	}

@@ -17,21 +17,21 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 )
 
-// kindInfrastructure is the kind that names the virtual addresses of a cluster on OpenShift.
+// kindInfrastructure is the kind that has the virtual addresses of a cluster on OpenShift.
 var kindInfrastructure = schema.GroupKind{Group: configv1.GroupName, Kind: "Infrastructure"}
 
-// holder is an address that is in use, and the end of the sentence that names its holder.
-type holder struct {
+// usedAddress is an address that is in use; text is the end of a sentence that names its holder.
+type usedAddress struct {
 	address netip.Addr
 	text    string
 }
 
-// addressInUse returns why a router cannot have an address that it wants, nil if it can have them all.
-func (c *Controller) addressInUse(ctx context.Context, r *networkv1.EgressRouter) (*trouble, error) {
+// addressInUse returns the conflicts of the router's addresses with addresses in use; nil if there are none.
+func (c *Controller) addressInUse(ctx context.Context, r *networkv1.EgressRouter) (*cause, error) {
 	if c.Nodes == nil {
 		return nil, nil
 	}
-	holders, err := c.holders(ctx)
+	usedAddresses, err := c.usedAddresses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,19 +39,19 @@ func (c *Controller) addressInUse(ctx context.Context, r *networkv1.EgressRouter
 	if err := c.client.List(ctx, &routers); err != nil {
 		return nil, fmt.Errorf("list egress routers: %w", err)
 	}
-	return conflict(r, holders, routers.Items), nil
+	return conflict(r, usedAddresses, routers.Items), nil
 }
 
-// holders are the addresses of nodes, and on OpenShift the virtual ones of the cluster.
-func (c *Controller) holders(ctx context.Context) ([]holder, error) {
+// usedAddresses returns the addresses of the nodes and, on OpenShift, the virtual addresses of the cluster.
+func (c *Controller) usedAddresses(ctx context.Context) ([]usedAddress, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	var all []holder
+	var all []usedAddress
 	add := func(text, who string) {
 		if a, err := netip.ParseAddr(text); err == nil {
-			all = append(all, holder{a.Unmap(), who})
+			all = append(all, usedAddress{a.Unmap(), who})
 		}
 	}
 	for _, n := range nodes {
@@ -61,7 +61,7 @@ func (c *Controller) holders(ctx context.Context) ([]holder, error) {
 	}
 	served, err := c.Serves(kindInfrastructure)
 	if err != nil {
-		return nil, fmt.Errorf("ask whether %s is served: %w", kindInfrastructure.Kind, err)
+		return nil, fmt.Errorf("check whether %s is available: %w", kindInfrastructure.Kind, err)
 	}
 	if !served {
 		return all, nil
@@ -76,7 +76,7 @@ func (c *Controller) holders(ctx context.Context) ([]holder, error) {
 	return all, nil
 }
 
-// virtualAddresses lists the addresses of API server and ingress that nodes take over from one another.
+// virtualAddresses returns the virtual addresses of API server and ingress, which move between nodes.
 func virtualAddresses(p *configv1.PlatformStatus) []string {
 	switch {
 	case p == nil:
@@ -94,8 +94,8 @@ func virtualAddresses(p *configv1.PlatformStatus) []string {
 	return nil
 }
 
-// conflict compares a router with those who have addresses already, and with older routers.
-func conflict(r *networkv1.EgressRouter, holders []holder, routers []networkv1.EgressRouter) *trouble {
+// conflict compares the addresses of a router with those in use and with those of older routers.
+func conflict(r *networkv1.EgressRouter, usedAddresses []usedAddress, routers []networkv1.EgressRouter) *cause {
 	var found []string
 	for i, a := range r.Spec.Addresses {
 		prefix, err := parseCIDR(a.IP)
@@ -105,13 +105,13 @@ func conflict(r *networkv1.EgressRouter, holders []holder, routers []networkv1.E
 		add := func(why string) {
 			found = append(found, fmt.Sprintf("spec.addresses[%d].ip: %s %s; choose an address that no other machine has", i, prefix.Addr(), why))
 		}
-		for _, h := range holders {
+		for _, h := range usedAddresses {
 			if h.address == prefix.Addr() {
 				add(h.text)
 			}
 		}
 		for j := range routers {
-			if o := &routers[j]; older(o, r) && oneLink(o, r) && slices.Contains(addressesOf(o), prefix.Addr()) {
+			if o := &routers[j]; older(o, r) && sameLink(o, r) && slices.Contains(addressesOf(o), prefix.Addr()) {
 				add(fmt.Sprintf("is the address of the older EgressRouter %s/%s", o.Namespace, o.Name))
 			}
 		}
@@ -119,10 +119,10 @@ func conflict(r *networkv1.EgressRouter, holders []holder, routers []networkv1.E
 	if len(found) == 0 {
 		return nil
 	}
-	return &trouble{reasonAddressInUse, strings.Join(found, "\n")}
+	return &cause{reasonAddressInUse, strings.Join(found, "\n")}
 }
 
-// addressesOf lists the addresses of a router that can be read.
+// addressesOf returns the valid addresses of a router.
 func addressesOf(r *networkv1.EgressRouter) (all []netip.Addr) {
 	for _, a := range r.Spec.Addresses {
 		if prefix, err := parseCIDR(a.IP); err == nil {
@@ -132,22 +132,21 @@ func addressesOf(r *networkv1.EgressRouter) (all []netip.Addr) {
 	return all
 }
 
-// older reports whether a router is another one than the second, and was created before it. Of two that were created in
-// one second it is the first by name.
+// older reports whether a was created before b. Of two that were created in the same second, the first by name is older.
 func older(a, b *networkv1.EgressRouter) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// oneLink reports whether two routers can be on one link. Without a master that is the link of the default route, which may
-// have any name.
-func oneLink(a, b *networkv1.EgressRouter) bool {
+// sameLink reports whether two routers can be on the same link. Without a master it is the link of the default route, which may have any
+// name.
+func sameLink(a, b *networkv1.EgressRouter) bool {
 	m, n := a.Spec.NetworkInterface.Macvlan.Master, b.Spec.NetworkInterface.Macvlan.Master
 	return m == n || m == "" || n == ""
 }
 
-// sharing lists the other routers that want an address of one that was changed or deleted: their conditions may no longer
-// be right.
-func (c *Controller) sharing(ctx context.Context, changed client.Object) []reconcile.Request {
+// sharingAddress returns requests for the other routers that want an address of the changed or deleted router, because their conditions may
+// change.
+func (c *Controller) sharingAddress(ctx context.Context, changed client.Object) []reconcile.Request {
 	r, ok := changed.(*networkv1.EgressRouter)
 	var routers networkv1.EgressRouterList
 	if !ok {
@@ -170,5 +169,5 @@ func (c *Controller) sharing(ctx context.Context, changed client.Object) []recon
 	return requests
 }
 
-// NodeLister lists the nodes of the cluster. They must not be changed.
+// NodeLister lists the nodes of the cluster. Callers must not modify them.
 type NodeLister func(context.Context) ([]*corev1.Node, error)

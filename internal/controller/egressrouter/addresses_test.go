@@ -38,10 +38,10 @@ func TestAddressesOfOthersAreRefused(t *testing.T) {
 	infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{
 		BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIPs: []string{"192.168.12.7"}, IngressIPs: []string{"192.168.12.8"}}}}}
 	for _, row := range []struct {
-		why    string
-		router *networkv1.EgressRouter
-		others []*networkv1.EgressRouter
-		want   string // empty if the router may have its address
+		why          string
+		router       *networkv1.EgressRouter
+		ownedByOther []*networkv1.EgressRouter
+		want         string // empty if the router may have its address
 	}{
 		{"a free address", with("b", "r", 0, "192.168.12.99/24", ""), nil, ""},
 		{"an internal address of a node", with("b", "r", 0, "192.168.12.5/24", ""), nil, "spec.addresses[0].ip: 192.168.12.5 is the address of node a; choose"},
@@ -56,7 +56,7 @@ func TestAddressesOfOthersAreRefused(t *testing.T) {
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			objects := []client.Object{row.router, infra.DeepCopy()}
-			for _, o := range row.others {
+			for _, o := range row.ownedByOther {
 				objects = append(objects, o)
 			}
 			c := fakeLoop(t, node, objects...)
@@ -81,7 +81,7 @@ func TestAnAddressThatIsFreeAgainIsTaken(t *testing.T) {
 	if err := c.client.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	next := c.sharing(t.Context(), old)
+	next := c.sharingAddress(t.Context(), old)
 	if len(next) != 1 || next[0].NamespacedName != client.ObjectKeyFromObject(young) {
 		t.Fatalf("looked at after the deletion: %v", next)
 	}
@@ -90,7 +90,7 @@ func TestAnAddressThatIsFreeAgainIsTaken(t *testing.T) {
 	}
 }
 
-// fakeLoop is a loop without Multus on a cluster of one node.
+// fakeLoop returns a controller without Multus on a cluster of one node.
 func fakeLoop(t *testing.T, node *corev1.Node, objects ...client.Object) *Controller {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -101,14 +101,14 @@ func fakeLoop(t *testing.T, node *corev1.Node, objects ...client.Object) *Contro
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&networkv1.EgressRouter{}).Build()
 	return &Controller{
-		Live: api, Image: "egress-router-cni:v1", Events: &told{}, Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Live: api, Image: "egress-router-cni:v1", Events: &eventRecorder{}, Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Nodes:  func(context.Context) ([]*corev1.Node, error) { return []*corev1.Node{node}, nil },
 		Serves: func(gk schema.GroupKind) (bool, error) { return gk == kindInfrastructure, nil },
-		client: api, known: map[types.NamespacedName]*known{},
+		client: api, memory: map[types.NamespacedName]*memory{},
 	}
 }
 
-// runFake lets the loop look at a router, and returns its condition Degraded.
+// runFake reconciles a router and returns its condition Degraded.
 func runFake(t *testing.T, c *Controller, r *networkv1.EgressRouter) networkv1.EgressRouterStatusCondition {
 	t.Helper()
 	key := client.ObjectKeyFromObject(r)
@@ -124,7 +124,7 @@ func runFake(t *testing.T, c *Controller, r *networkv1.EgressRouter) networkv1.E
 	if degraded == nil {
 		t.Fatal("there is no condition Degraded")
 	}
-	if degraded.Reason == reasonAddressInUse && result.RequeueAfter != refusedAgain {
+	if degraded.Reason == reasonAddressInUse && result.RequeueAfter != rejectedRetry {
 		t.Errorf("looked at again after %s", result.RequeueAfter)
 	}
 	return *degraded

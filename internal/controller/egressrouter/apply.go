@@ -20,34 +20,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// errGoing says that something of an earlier router is being deleted, whose name is needed.
-var errGoing = errors.New("an object of an earlier router of this name is being deleted")
+// errDeleting reports that an object with a desired name belongs to an earlier router and is being deleted.
+var errDeleting = errors.New("an object of an earlier router of this name is being deleted")
 
-// takenError says that a name is taken.
-type takenError struct{ object *unstructured.Unstructured }
+// nameTakenError reports that an object with a desired name exists and is not owned by the router.
+type nameTakenError struct{ object *unstructured.Unstructured }
 
-func (e *takenError) Error() string {
-	return fmt.Sprintf("%s %s exists and is not of this router; delete or rename one of them", e.object.GetKind(), e.object.GetName())
+func (e *nameTakenError) Error() string {
+	return fmt.Sprintf("%s %s exists and is not owned by this router; delete or rename one of them", e.object.GetKind(), e.object.GetName())
 }
 
-// converge makes the objects of a router what they should be, and returns what is known then. An error is one of the API server or the way
-// to it; what a router's author can do something about is part of the state.
-func (c *Controller) converge(ctx context.Context, r *networkv1.EgressRouter, w world) (state, error) {
+// converge applies the objects of a router and returns the state after that. Errors are those of the API server or the connection to it;
+// problems that the router's author can solve are part of the state.
+func (c *Controller) converge(ctx context.Context, r *networkv1.EgressRouter, w observation) (state, error) {
 	s := state{Pods: w.pods, Deployment: deploymentIn(w, r)}
 	if s.Invalid = Validate(&r.Spec); len(s.Invalid) > 0 {
 		return s, nil
 	}
 	s.Wanted = attachmentsOf(r)
 	var err error
-	if s.Refused, err = c.refusedOn(ctx, w.pods); err != nil {
+	if s.AttachFailure, err = c.attachFailure(ctx, w.pods); err != nil {
 		return s, err
 	}
-	if s.Trouble, err = c.addressInUse(ctx, r); err != nil || s.Trouble != nil {
+	if s.Problem, err = c.addressInUse(ctx, r); err != nil || s.Problem != nil {
 		return s, err
 	}
 	switch {
 	case c.Image == "":
-		s.Trouble = noImage
+		s.Problem = noImage
 		return s, nil
 	case !w.multus:
 		s.Waiting = waitForMultus
@@ -58,91 +58,92 @@ func (c *Controller) converge(ctx context.Context, r *networkv1.EgressRouter, w 
 		return s, fmt.Errorf("render egress router: %w", err)
 	}
 	for _, o := range wanted {
-		live, err := c.ensure(ctx, r, o, w.have[keyOf(o)])
+		live, err := c.ensure(ctx, r, o, w.live[keyOf(o)])
 		if err != nil {
-			err = s.blame(err)
+			err = s.recordProblem(err)
 			return s, err
 		}
 		if o.GetKind() == kindDeployment.Kind {
 			s.Deployment = decodeDeployment(live)
 		}
 	}
-	if err := c.sweep(ctx, r, wanted, w); err != nil {
+	if err := c.prune(ctx, r, wanted, w); err != nil {
 		return s, err
 	}
-	return s, c.replaceFixed(ctx, r, wanted)
+	return s, c.deleteFixedNames(ctx, r, wanted)
 }
 
-// blame notes an error that the router's author can do something about, and returns all others.
-func (s *state) blame(err error) error {
-	if taken, ok := errors.AsType[*takenError](err); ok {
-		s.Trouble = &trouble{"NameTaken", taken.Error()}
+// recordProblem stores an error that the router's author can solve in s, and returns all others.
+func (s *state) recordProblem(err error) error {
+	if taken, ok := errors.AsType[*nameTakenError](err); ok {
+		s.Problem = &cause{"NameTaken", taken.Error()}
 		return nil
 	}
 	switch {
-	case errors.Is(err, errGoing):
-		s.Waiting = &trouble{"Replacing", err.Error()}
+	case errors.Is(err, errDeleting):
+		s.Waiting = &cause{"Replacing", err.Error()}
 		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		s.Waiting = &trouble{"NamespaceTerminating", "the namespace is being deleted"}
+		s.Waiting = &cause{"NamespaceTerminating", "the namespace is being deleted"}
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		s.Trouble = &trouble{"ApplyFailed", err.Error()}
+		s.Problem = &cause{"ApplyFailed", err.Error()}
 		return nil
 	}
 	return err
 }
 
-// ensure makes an object what it should be, and returns it as it is then. have is nil if the cache knows of none.
-func (c *Controller) ensure(ctx context.Context, r *networkv1.EgressRouter, want, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	there, err := c.look(ctx, want, have)
+// ensure applies an object if it differs from live, and returns the result. live is nil if the cache has no such object.
+func (c *Controller) ensure(ctx context.Context, r *networkv1.EgressRouter, want, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	existing, err := c.lookup(ctx, want, live)
 	if err != nil {
 		return nil, err
 	}
-	if there != nil {
-		switch belongs := whose(there, r); {
-		case belongs == others, belongs == nobodys && have == nil:
-			return nil, &takenError{want}
-		case belongs == predecessors:
-			if err := c.delete(ctx, r, want, there.GetUID(), "of an earlier router of this name"); err != nil {
+	if existing != nil {
+		switch owner := ownershipOf(existing, r); {
+		case owner == ownedByOther, owner == unowned && live == nil:
+			return nil, &nameTakenError{want}
+		case owner == ownedByPredecessor:
+			if err := c.delete(ctx, r, want, existing.GetUID(), "of an earlier router of this name"); err != nil {
 				return nil, err
 			}
-			return nil, errGoing
-		case there.GetDeletionTimestamp() != nil:
-			return nil, errGoing
+			return nil, errDeleting
+		case existing.GetDeletionTimestamp() != nil:
+			return nil, errDeleting
 		}
 	}
 	var drift []string
-	if have != nil {
-		if drift = plan.Differences(want, have); drift == nil {
-			return have, nil
+	if live != nil {
+		if drift = plan.Differences(want, live); drift == nil {
+			return live, nil
 		}
 	}
 	sent := want.DeepCopy()
 	if err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), fieldManager, client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("apply %s %s: %w", want.GetKind(), want.GetName(), err)
 	}
-	// A cache that is late shows what was done as if it were still to do.
-	if versions := c.knownOf(r).versions; versions[keyOf(want)] != sent.GetResourceVersion() {
+	// With a stale cache the same apply is sent twice; only the first one is recorded.
+	if versions := c.memoryOf(r).versions; versions[keyOf(want)] != sent.GetResourceVersion() {
 		versions[keyOf(want)] = sent.GetResourceVersion()
-		c.tell(r, want, have, drift)
+		c.recordApplied(r, want, live, drift)
 	}
 	return sent, nil
 }
 
-// look returns what is known of an object that has the name of a wanted one. One that lacks the labels is in no cache.
-func (c *Controller) look(ctx context.Context, want, have *unstructured.Unstructured) (metav1.Object, error) {
-	if have != nil {
-		return have, nil
+// lookup returns the existing object with the name of want; nil if there is none. An object without the labels is in no cache, so the API
+// server is asked.
+func (c *Controller) lookup(ctx context.Context, want, live *unstructured.Unstructured) (metav1.Object, error) {
+	if live != nil {
+		return live, nil
 	}
-	there, err := c.metadata(ctx, want)
-	if there == nil || err != nil {
+	existing, err := c.metadata(ctx, want)
+	if existing == nil || err != nil {
 		return nil, err
 	}
-	return there, nil
+	return existing, nil
 }
 
-// metadata reads the metadata of an object past the caches, nil if there is none.
+// metadata reads the metadata of an object from the API server. It returns nil if the object does not exist.
 func (c *Controller) metadata(ctx context.Context, o *unstructured.Unstructured) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(o.GroupVersionKind())
@@ -151,18 +152,18 @@ func (c *Controller) metadata(ctx context.Context, o *unstructured.Unstructured)
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for %s %s: %w", o.GetKind(), o.GetName(), err)
+		return nil, fmt.Errorf("get %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return m, nil
 }
 
-// tell makes an event of what was applied.
-func (c *Controller) tell(r *networkv1.EgressRouter, want, have *unstructured.Unstructured, drift []string) {
+// recordApplied records an event, a metric and a log line for an applied object.
+func (c *Controller) recordApplied(r *networkv1.EgressRouter, want, live *unstructured.Unstructured, drift []string) {
 	reason, note := "Updated", want.GetKind()+" "+want.GetName()
 	switch {
-	case have == nil:
+	case live == nil:
 		reason = "Created"
-	case have.GetAnnotations()[manifest.AnnotationHash] == want.GetAnnotations()[manifest.AnnotationHash]:
+	case live.GetAnnotations()[manifest.AnnotationHash] == want.GetAnnotations()[manifest.AnnotationHash]:
 		reason, note = "Repaired", note+" was modified by another client: "+strings.Join(drift, "; ")
 	}
 	c.event(r, corev1.EventTypeNormal, reason, note)
@@ -170,36 +171,36 @@ func (c *Controller) tell(r *networkv1.EgressRouter, want, have *unstructured.Un
 	c.Log.Info("applied", "namespace", r.Namespace, "router", r.Name, "kind", want.GetKind(), "name", want.GetName(), "why", drift)
 }
 
-// sweep deletes what was made of the router, or of an earlier one of the same name, and is not wanted any more.
-func (c *Controller) sweep(ctx context.Context, r *networkv1.EgressRouter, wanted []*unstructured.Unstructured, w world) error {
+// prune deletes the objects of the router, or of an earlier one of the same name, that are no longer wanted.
+func (c *Controller) prune(ctx context.Context, r *networkv1.EgressRouter, wanted []*unstructured.Unstructured, w observation) error {
 	keep := map[objectKey]bool{}
 	for _, o := range wanted {
 		keep[keyOf(o)] = true
 	}
-	for key, have := range w.have {
-		belongs := whose(have, r)
-		if keep[key] || have.GetDeletionTimestamp() != nil || belongs != ours && belongs != predecessors {
+	for key, live := range w.live {
+		owner := ownershipOf(live, r)
+		if keep[key] || live.GetDeletionTimestamp() != nil || owner != owned && owner != ownedByPredecessor {
 			continue
 		}
-		if err := c.delete(ctx, r, have, have.GetUID(), "not needed any more"); err != nil {
+		if err := c.delete(ctx, r, live, live.GetUID(), "no longer needed"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replaceFixed deletes what OpenShift's operator has made of the router under names of its own, once a process: what is needed has
-// another name, and is there.
-func (c *Controller) replaceFixed(ctx context.Context, r *networkv1.EgressRouter, wanted []*unstructured.Unstructured) error {
-	known := c.knownOf(r)
-	if known.looked {
+// deleteFixedNames deletes the objects that OpenShift's operator created for the router under its fixed names. It runs once per router and
+// process, after the objects that replace them exist.
+func (c *Controller) deleteFixedNames(ctx context.Context, r *networkv1.EgressRouter, wanted []*unstructured.Unstructured) error {
+	memory := c.memoryOf(r)
+	if memory.fixedNamesChecked {
 		return nil
 	}
 	keep := map[objectKey]bool{}
 	for _, o := range wanted {
 		keep[keyOf(o)] = true
 	}
-	// The pod goes before what it is attached to.
+	// The pod is deleted before its attachment.
 	deployment, attachment := &unstructured.Unstructured{}, newAttachment()
 	deployment.SetGroupVersionKind(kindDeployment)
 	deployment.SetName(fixedDeployment)
@@ -209,26 +210,26 @@ func (c *Controller) replaceFixed(ctx context.Context, r *networkv1.EgressRouter
 		if keep[keyOf(o)] {
 			continue
 		}
-		there, err := c.metadata(ctx, o)
+		existing, err := c.metadata(ctx, o)
 		if err != nil {
 			return err
 		}
-		if there == nil || whose(there, r) != ours {
+		if existing == nil || ownershipOf(existing, r) != owned {
 			continue
 		}
-		if err := c.delete(ctx, r, o, there.UID, "replaced by one with the router's name"); err != nil {
+		if err := c.delete(ctx, r, o, existing.UID, "replaced by one with the router's name"); err != nil {
 			return err
 		}
 	}
-	known.looked = true
+	memory.fixedNamesChecked = true
 	return nil
 }
 
-// delete deletes exactly the object that was seen.
+// delete deletes the object with the given UID.
 func (c *Controller) delete(ctx context.Context, r *networkv1.EgressRouter, o *unstructured.Unstructured, uid types.UID, why string) error {
-	doomed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
-	doomed.SetGroupVersionKind(o.GroupVersionKind())
-	err := c.client.Delete(ctx, doomed, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
+	object.SetGroupVersionKind(o.GroupVersionKind())
+	err := c.client.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
@@ -238,16 +239,16 @@ func (c *Controller) delete(ctx context.Context, r *networkv1.EgressRouter, o *u
 	return nil
 }
 
-// deploymentIn returns the router's Deployment, nil if there is none.
-func deploymentIn(w world, r *networkv1.EgressRouter) *appsv1.Deployment {
-	u, ok := w.have[objectKey{kindDeployment.Kind, deploymentName(r.Name)}]
-	if !ok || whose(u, r) != ours {
+// deploymentIn returns the router's Deployment; nil if there is none.
+func deploymentIn(w observation, r *networkv1.EgressRouter) *appsv1.Deployment {
+	u, ok := w.live[objectKey{kindDeployment.Kind, deploymentName(r.Name)}]
+	if !ok || ownershipOf(u, r) != owned {
 		return nil
 	}
 	return decodeDeployment(u)
 }
 
-// decodeDeployment returns nil for what is no Deployment, which the API server does not send.
+// decodeDeployment returns nil if the content is not a Deployment, which the API server never sends.
 func decodeDeployment(u *unstructured.Unstructured) *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d) != nil {

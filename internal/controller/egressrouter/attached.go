@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// longestStatus bounds how much of it is kept in memory, in bytes; that of a router has less than one KiB.
-	longestStatus = 16 << 10
-	// eventsAgain is when the events of a pod that does not start are read again: they are not watched.
-	eventsAgain = 15 * time.Second
-	// mostEvents bounds how many are read.
-	mostEvents = 100
+	// maxStatusBytes is the maximum size of a network status annotation that is cached; that of a router has less than 1 KiB.
+	maxStatusBytes = 16 << 10
+	// eventsRetry is the interval at which the events of a pod that does not start are read; they are not watched.
+	eventsRetry = 15 * time.Second
+	// maxEvents is the maximum number of events that are read for a pod.
+	maxEvents = 100
 )
 
-// attachment is an address of a router, and the network by whose name the node reports it.
+// attachment is an address of a router and the name of the network under which the node reports it.
 type attachment struct {
 	network string
 	address netip.Addr
 }
 
-// attachmentsOf lists the attachments that a valid router has.
+// attachmentsOf returns the attachments of a valid router.
 func attachmentsOf(r *networkv1.EgressRouter) (all []attachment) {
 	for _, address := range addressesOf(r) {
 		all = append(all, attachment{r.Namespace + "/" + attachmentName(r.Name, address.Is6()), address})
@@ -41,13 +41,13 @@ func attachmentsOf(r *networkv1.EgressRouter) (all []attachment) {
 	return all
 }
 
-// missing returns the first of the attachments that a pod does not have, as far as the node has reported.
-func missing(pod *corev1.Pod, wanted []attachment) (attachment, bool) {
+// missingAttachment returns the first wanted attachment that is not in the network status of a pod.
+func missingAttachment(pod *corev1.Pod, wanted []attachment) (attachment, bool) {
 	var reported []struct {
 		Name string   `json:"name"`
 		IPs  []string `json:"ips"`
 	}
-	// What cannot be read reports nothing.
+	// An unreadable annotation counts as empty.
 	_ = json.Unmarshal([]byte(pod.Annotations[wire.AnnotationStatus]), &reported)
 	for _, a := range wanted {
 		found := false
@@ -64,38 +64,38 @@ func missing(pod *corev1.Pod, wanted []attachment) (attachment, bool) {
 	return attachment{}, false
 }
 
-// unattached says what a router lacks whose pods run without one of its addresses; nil if one of them has them all.
-func (s state) unattached() *trouble {
-	var first *trouble
+// missingAddress returns the address that the pods lack. It returns nil if one pod has all addresses.
+func (s state) missingAddress() *cause {
+	var first *cause
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		a, lacks := missing(pod, s.Wanted)
+		a, lacks := missingAttachment(pod, s.Wanted)
 		if !lacks {
 			return nil
 		}
 		if first == nil {
-			first = &trouble{"AddressMissing", fmt.Sprintf("pod %s on node %s runs without the address %s: the node has not reported it for the network %s. "+
+			first = &cause{"AddressMissing", fmt.Sprintf("pod %s on node %s runs without the address %s: the node has not reported it for the network %s. "+
 				"Routers need multiple networks (spec.disableMultiNetwork: false), and pods that were created before have none: delete the pod", pod.Name, pod.Spec.NodeName, a.address, a.network)}
 		}
 	}
 	if first == nil {
-		first = &trouble{"AddressMissing", "no pod has the address"}
+		first = &cause{"AddressMissing", "no pod has the address"}
 	}
 	return first
 }
 
-// refusedOn returns why a node could not attach a pod that has not started there, nil if that is not known.
-func (c *Controller) refusedOn(ctx context.Context, pods []corev1.Pod) (*trouble, error) {
+// attachFailure returns the reason why a node could not attach a pod, from the newest event of the pod. It returns nil if there is none.
+func (c *Controller) attachFailure(ctx context.Context, pods []corev1.Pod) (*cause, error) {
 	for i := range pods {
 		pod := &pods[i]
-		if !waits(pod) {
+		if !isStarting(pod) {
 			continue
 		}
 		var events corev1.EventList
-		err := c.Live.List(ctx, &events, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}, client.Limit(mostEvents))
+		err := c.Live.List(ctx, &events, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}, client.Limit(maxEvents))
 		if err != nil {
 			return nil, fmt.Errorf("list events of pod %s: %w", pod.Name, err)
 		}
@@ -104,14 +104,14 @@ func (c *Controller) refusedOn(ctx context.Context, pods []corev1.Pod) (*trouble
 		})
 		for j := range events.Items {
 			if f, ok := plugin.FailureIn(events.Items[j].Message); ok {
-				return &trouble{f.Reason, fmt.Sprintf("pod %s on node %s: %s", pod.Name, pod.Spec.NodeName, strings.TrimSpace(f.Message))}, nil
+				return &cause{f.Reason, fmt.Sprintf("pod %s on node %s: %s", pod.Name, pod.Spec.NodeName, strings.TrimSpace(f.Message))}, nil
 			}
 		}
 	}
 	return nil, nil
 }
 
-// waits reports whether a pod is on a node that has not started its containers.
-func waits(pod *corev1.Pod) bool {
+// isStarting reports whether a pod is scheduled and its containers have not started.
+func isStarting(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending
 }

@@ -44,11 +44,11 @@ func rolling(d *appsv1.Deployment) {
 	d.Status.Conditions[1].Reason = "ReplicaSetUpdated"
 }
 
-func TestConditionsTellHowThingsStand(t *testing.T) {
+func TestConditionsDescribeTheState(t *testing.T) {
 	invalid := field.ErrorList{field.Required(field.NewPath("spec", "a"), "write it"), field.Invalid(field.NewPath("spec", "b"), 1, "write 2")}
 	pulling := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "c", Image: "i:v1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}}}
-	refused := &trouble{"ApplyFailed", "exceeded quota"}
+	refused := &cause{"ApplyFailed", "exceeded quota"}
 	wanted := []attachment{{"shop/egress-router-r-ipv4", netip.MustParseAddr("192.168.12.99")}, {"shop/egress-router-r-ipv6", netip.MustParseAddr("fd12::99")}}
 	reporting := func(attachments ...attachment) corev1.Pod {
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{wire.AnnotationStatus: report(attachments...)}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
@@ -56,24 +56,24 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 	leaving := reporting(wanted...)
 	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
 	starting := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	taken := &trouble{"AddressInUse", "pod p on node n: address is taken"}
+	taken := &cause{"AddressInUse", "pod p on node n: address is taken"}
 	for _, row := range []struct {
 		why                              string
 		state                            state
 		available, progressing, degraded string // status and reason
-		says                             string // in the message of Degraded, or of Available if that is False
-		again                            time.Duration
+		conditionsText                   string // in the message of Degraded, or of Available if that is False
+		requeueAfter                     time.Duration
 	}{
 		{"all is well", state{Deployment: running()}, "True AsExpected", "False AsExpected", "False AsExpected", "", 0},
-		{"nothing is there yet", state{}, "False Deploying", "True Deploying", "False AsExpected", "does not exist yet", 0},
+		{"no object exists yet", state{}, "False Deploying", "True Deploying", "False AsExpected", "does not exist yet", 0},
 		{"a mistake before anything was made", state{Invalid: invalid}, "False InvalidSpec", "False InvalidSpec", "True InvalidSpec", "spec.a: Required value: write it\nspec.b: Invalid value: 1: write 2", 0},
 		{"a mistake in an edit leaves the pod", state{Invalid: invalid, Deployment: running()}, "True AsExpected", "False AsExpected", "True InvalidSpec", "spec.a", 0},
-		{"no image", state{Trouble: noImage}, "False NoImage", "False NoImage", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
-		{"no image any more", state{Trouble: noImage, Deployment: running()}, "True AsExpected", "False AsExpected", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
+		{"no image", state{Problem: noImage}, "False NoImage", "False NoImage", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
+		{"no image any more", state{Problem: noImage, Deployment: running()}, "True AsExpected", "False AsExpected", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
 		{"no Multus is no one's mistake", state{Waiting: waitForMultus}, "False WaitingForMultus", "True WaitingForMultus", "False AsExpected", "install Multus", 0},
-		{"Multus is gone", state{Waiting: waitForMultus, Deployment: running()}, "True AsExpected", "True WaitingForMultus", "False AsExpected", "", 0},
-		{"a quota is not watched", state{Trouble: refused}, "False ApplyFailed", "False ApplyFailed", "True ApplyFailed", "exceeded quota", refusedAgain},
-		{"an earlier router is being deleted", state{Waiting: &trouble{"Replacing", "it goes"}}, "False Replacing", "True Replacing", "False AsExpected", "it goes", waitingAgain},
+		{"Multus is removed", state{Waiting: waitForMultus, Deployment: running()}, "True AsExpected", "True WaitingForMultus", "False AsExpected", "", 0},
+		{"a quota is not watched", state{Problem: refused}, "False ApplyFailed", "False ApplyFailed", "True ApplyFailed", "exceeded quota", rejectedRetry},
+		{"an earlier router is being deleted", state{Waiting: &cause{"Replacing", "it goes"}}, "False Replacing", "True Replacing", "False AsExpected", "it goes", waitingRetry},
 		{"the Deployment has just been made", state{Deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1, CreationTimestamp: metav1.NewTime(noon)}}},
 			"False PodNotAvailable", "True Deploying", "False AsExpected", "there is no pod", unavailableFor},
 		{"a change has not been looked at", state{Deployment: running(func(d *appsv1.Deployment) { d.Generation = 3 })}, "True AsExpected", "True Deploying", "False AsExpected", "", 0},
@@ -96,14 +96,14 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 			"False AddressMissing", "False AsExpected", "True AddressMissing", "192.168.12.99", 0},
 		{"the pod before a change of the address", state{Deployment: running(rolling, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), Pods: []corev1.Pod{reporting()}, Wanted: wanted},
 			"False AddressMissing", "True Deploying", "False AsExpected", "192.168.12.99", 0},
-		{"a node that refuses", state{Deployment: running(without(time.Second), rolling), Pods: []corev1.Pod{starting}, Wanted: wanted, Refused: taken},
-			"False PodNotAvailable", "True Deploying", "True AddressInUse", "pod p on node n: address is taken", eventsAgain},
+		{"a node that refuses", state{Deployment: running(without(time.Second), rolling), Pods: []corev1.Pod{starting}, Wanted: wanted, AttachFailure: taken},
+			"False PodNotAvailable", "True Deploying", "True AddressInUse", "pod p on node n: address is taken", eventsRetry},
 		{"a pod whose events may come yet", state{Deployment: running(without(time.Second), rolling), Pods: []corev1.Pod{starting}, Wanted: wanted},
-			"False PodNotAvailable", "True Deploying", "False AsExpected", "pod p: Starting", eventsAgain},
+			"False PodNotAvailable", "True Deploying", "False AsExpected", "pod p: Starting", eventsRetry},
 		{"a clock that went back", state{Deployment: running(without(-time.Hour))}, "False PodNotAvailable", "False AsExpected", "False AsExpected", "there is no pod", unavailableFor + time.Hour},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			available, progressing, degraded, again := row.state.conditions(noon)
+			available, progressing, degraded, requeueAfter := row.state.conditions(noon)
 			got := []string{word(available), word(progressing), word(degraded)}
 			if diff := cmp.Diff([]string{row.available, row.progressing, row.degraded}, got); diff != "" {
 				t.Error(diff)
@@ -112,22 +112,22 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 			if degraded.Status != networkv1.ConditionTrue && available.Status == networkv1.ConditionFalse {
 				message = available.Message
 			}
-			if !strings.Contains(message, row.says) {
-				t.Errorf("%q does not say %q", message, row.says)
+			if !strings.Contains(message, row.conditionsText) {
+				t.Errorf("%q does not say %q", message, row.conditionsText)
 			}
-			if again != row.again {
-				t.Errorf("looks again after %v, want %v", again, row.again)
+			if requeueAfter != row.requeueAfter {
+				t.Errorf("looks again after %v, want %v", requeueAfter, row.requeueAfter)
 			}
 		})
 	}
 }
 
-func word(v verdict) string { return string(v.Status) + " " + v.Reason }
+func word(v condition) string { return string(v.Status) + " " + v.Reason }
 
 func TestTimesChangeWithTheStatusAlone(t *testing.T) {
-	good, bad := no(trouble{asExpected, ""}), yes(trouble{"X", "x"})
+	good, bad := conditionFalse(cause{asExpected, ""}), conditionTrue(cause{"X", "x"})
 	first := conditionsOf(good, good, good, nil, noon)
-	second := conditionsOf(good, bad, no(trouble{asExpected, "another sentence"}), first, noon.Add(time.Minute))
+	second := conditionsOf(good, bad, conditionFalse(cause{asExpected, "another sentence"}), first, noon.Add(time.Minute))
 	for i, want := range []time.Time{noon, noon.Add(time.Minute), noon} {
 		if got := second[i].LastTransitionTime.Time; !got.Equal(want) {
 			t.Errorf("%s: %v, want %v", second[i].Type, got, want)

@@ -1,12 +1,12 @@
-// Package egressrouter runs egress routers: pods with an address in a network outside of the cluster, to which other pods send what is
-// to leave with that address.
+// Package egressrouter runs egress routers: pods with an address in a network outside the cluster, through which other pods send traffic
+// with that source address.
 //
-// Input: EgressRouters of all namespaces, and what became of the pods. Output, in the namespace of each: a NetworkAttachmentDefinition for
-// each address, a Deployment of one pod, the router's status, and events about it.
+// Input: EgressRouters of all namespaces and the state of their pods. Output, in the namespace of each: a NetworkAttachmentDefinition per
+// address, a Deployment of one pod, the router's status and events.
 //
-// It must never say anything of a router on the cluster's status: who writes a router that cannot be reads so on that router. It never
-// touches an object that is not the router's, whatever its name. It takes nothing away because of a mistake: while a specification is
-// wrong, what was made of the last one that was right stays. Without NetworkAttachmentDefinitions it waits.
+// Problems of a router are reported on that router, never in the cluster's status. The controller never modifies an object that the router
+// does not own. While a specification is invalid, the objects of the last valid one stay. Without NetworkAttachmentDefinitions the controller
+// waits.
 package egressrouter
 
 import (
@@ -41,92 +41,92 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs and events.
+	// Name is the name of the controller in logs and events.
 	Name = "egressrouter"
-	// fieldManager owns the fields of what the loop makes.
+	// fieldManager owns the fields of the objects that the controller applies.
 	fieldManager = client.FieldOwner("cluster-network-operator/egressrouter")
 )
 
-// Controller is the loop. The exported fields must be set, but for Image and Version, which may be empty, and Nodes.
+// Controller reconciles EgressRouters. The exported fields must be set, except Image, Version, Nodes and Workloads.
 type Controller struct {
-	// Live reads what no cache has.
+	// Live reads from the API server.
 	Live client.Reader
-	// Serves reports whether the API server serves a kind. Not knowing is an error.
+	// Serves reports whether the API server serves a kind. It returns an error if that is unknown.
 	Serves func(schema.GroupKind) (bool, error)
-	// Image is that of the routers' pods. Without one no router can be made, and each says so.
+	// Image is the image of the routers' pods. If it is empty, every router is Degraded.
 	Image string
-	// Version is that of the operator.
+	// Version is the version of the operator.
 	Version string
-	// Nodes lists the nodes, whose addresses no router may have. Without it addresses are not compared with those of others.
+	// Nodes lists the nodes, whose addresses no router may use. If it is nil, addresses in use are not checked.
 	Nodes NodeLister
-	// Workloads returns the overrides of workloads that are applied; nil is none.
+	// Workloads returns the workload overrides that are applied; nil means none.
 	Workloads func(context.Context) ([]operatorv1.Workload, error)
 	Metrics   *Metrics
 	Events    events.EventRecorder
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	// client reads from the loop's caches, and writes. setup sets it.
+	// client reads from the controller's caches, and writes. setup sets it.
 	client client.Client
 	loop   *loop.Loop
-	// again starts a reconcile of every router.
-	again atomic.Pointer[func() error]
-	// follow has what is made of routers watched. setup sets it: where there is no router, there is nothing to watch.
-	follow func() error
-	// attachments are NetworkAttachmentDefinitions. It is nil until setupAttachments, when they are served.
+	// enqueueAll enqueues every router. It is nil until setupAttachments.
+	enqueueAll atomic.Pointer[func() error]
+	// startWatches watches the objects of routers. setup sets it; it is called when the first router exists.
+	startWatches func() error
+	// attachments is nil until NetworkAttachmentDefinitions are available and setupAttachments runs.
 	attachments atomic.Pointer[attachments]
-	// known is what the loop remembers of each router, so as not to ask, and not to tell, twice.
-	known map[types.NamespacedName]*known
-	// oldDefinition is true if the definition of the kind has been seen to drop observedGeneration, as OpenShift's does.
-	oldDefinition bool
+	// memory avoids repeated requests and events per router.
+	memory map[types.NamespacedName]*memory
+	// openShiftCRD is true if the CRD drops observedGeneration, as OpenShift's does.
+	openShiftCRD bool
 }
 
-// attachments are the NetworkAttachmentDefinitions that are served.
+// attachments gives access to NetworkAttachmentDefinitions.
 type attachments struct {
-	// Reader reads those of routers.
+	// Reader reads the attachments of routers from a cache.
 	client.Reader
-	// follow has them watched: where there is no router, there is nothing to watch.
-	follow func() error
+	// startWatches watches attachments; it is called when the first router exists.
+	startWatches func() error
 }
 
-// known is what the loop remembers of a router while it runs. Nothing is wrong if it is lost.
-type known struct {
+// memory is the controller's in-memory state of a router. It may be lost at any time.
+type memory struct {
 	uid types.UID
-	// looked is true once objects with the names that OpenShift's operator gives have been looked for.
-	looked bool
-	// versions are the resource versions of what was applied last.
+	// fixedNamesChecked is true after deleteFixedNames succeeded.
+	fixedNamesChecked bool
+	// versions are the resource versions of the objects after the last apply.
 	versions map[objectKey]string
 }
 
-// knownOf returns what is remembered of a router, but not of an earlier one of the same name.
-func (c *Controller) knownOf(r *networkv1.EgressRouter) *known {
+// memoryOf returns the memory of a router, not that of an earlier one of the same name.
+func (c *Controller) memoryOf(r *networkv1.EgressRouter) *memory {
 	key := client.ObjectKeyFromObject(r)
-	if k := c.known[key]; k != nil && k.uid == r.UID {
+	if k := c.memory[key]; k != nil && k.uid == r.UID {
 		return k
 	}
-	c.known[key] = &known{uid: r.UID, versions: map[objectKey]string{}}
-	return c.known[key]
+	c.memory[key] = &memory{uid: r.UID, versions: map[objectKey]string{}}
+	return c.memory[key]
 }
 
-// Kinds that the loop needs: the first to be set up, the other for setupAttachments.
+// Kind is required by setup, KindAttachment by setupAttachments.
 var (
 	Kind           = schema.GroupKind{Group: networkv1.GroupVersion.Group, Kind: "EgressRouter"}
 	KindAttachment = kindAttachment.GroupKind()
 )
 
-// oursByLabel selects what the loop has made.
-func oursByLabel() cache.ByObject {
+// byComponent selects the objects of the controller.
+func byComponent() cache.ByObject {
 	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{manifest.LabelComponent: component}), Transform: trim}
 }
 
-// owns are the kinds that the controller reads from a cache of its own.
-func owns() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{&appsv1.Deployment{}: oursByLabel(), &corev1.Pod{}: oursByLabel()}
+// cacheOptions returns the kinds that the controller reads from a cache of its own.
+func cacheOptions() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&appsv1.Deployment{}: byComponent(), &corev1.Pod{}: byComponent()}
 }
 
-// ownsAttachments is the same for setupAttachments.
-func ownsAttachments() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{newAttachment(): oursByLabel()}
+// attachmentCacheOptions is cacheOptions for setupAttachments.
+func attachmentCacheOptions() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{newAttachment(): byComponent()}
 }
 
 func newAttachment() *unstructured.Unstructured {
@@ -135,16 +135,16 @@ func newAttachment() *unstructured.Unstructured {
 	return u
 }
 
-// Specs returns the controller as data, and the part that watches attachments.
+// Specs returns the specifications of the controller and of the part that watches attachments.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{
-		{Name: Name, Needs: []schema.GroupKind{Kind}, Owns: owns(), Setup: c.setup},
-		{Name: Name + "/attachments", Needs: []schema.GroupKind{Kind, KindAttachment}, Owns: ownsAttachments(), Setup: c.setupAttachments},
+		{Name: Name, Needs: []schema.GroupKind{Kind}, Owns: cacheOptions(), Setup: c.setup},
+		{Name: Name + "/attachments", Needs: []schema.GroupKind{Kind, KindAttachment}, Owns: attachmentCacheOptions(), Setup: c.setupAttachments},
 	}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
-	c.client, c.known = mgr.GetClient(), map[types.NamespacedName]*known{}
+	c.client, c.memory = mgr.GetClient(), map[types.NamespacedName]*memory{}
 	if err := c.Metrics.register(); err != nil {
 		return err
 	}
@@ -155,25 +155,25 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if c.loop, err = loop.New(mgr, Name, c.Reconcile, loop.Options{}); err != nil {
 		return err
 	}
-	c.follow = sync.OnceValue(func() error {
+	c.startWatches = sync.OnceValue(func() error {
 		return c.loop.Watch(loop.On(mgr, &appsv1.Deployment{}, owner(mgr)), loop.On(mgr, &corev1.Pod{}, ofPod))
 	})
 	return c.loop.Watch(loop.On(mgr, &networkv1.EgressRouter{}, &handler.EnqueueRequestForObject{}),
-		loop.On(mgr, &networkv1.EgressRouter{}, handler.EnqueueRequestsFromMapFunc(c.sharing), predicate.GenerationChangedPredicate{}))
+		loop.On(mgr, &networkv1.EgressRouter{}, handler.EnqueueRequestsFromMapFunc(c.sharingAddress), predicate.GenerationChangedPredicate{}))
 }
 
-// setupAttachments has the controller, which setup has added, create NetworkAttachmentDefinitions now that they are served.
+// setupAttachments enables NetworkAttachmentDefinitions, once they are available, in the controller that setup has added.
 func (c *Controller) setupAttachments(mgr manager.Manager) error {
-	c.attachments.Store(&attachments{Reader: mgr.GetCache(), follow: sync.OnceValue(func() error {
+	c.attachments.Store(&attachments{Reader: mgr.GetCache(), startWatches: sync.OnceValue(func() error {
 		return c.loop.Watch(loop.On(mgr, newAttachment(), owner(mgr)))
 	})})
 	return c.loop.Watch(c.all())
 }
 
-// all starts a reconcile of every router, now and whenever Again is called.
+// all enqueues every router when it starts and when EnqueueAll is called.
 func (c *Controller) all() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		again := func() error {
+		enqueue := func() error {
 			var routers networkv1.EgressRouterList
 			if err := c.client.List(ctx, &routers); err != nil {
 				return fmt.Errorf("list egress routers: %w", err)
@@ -183,27 +183,27 @@ func (c *Controller) all() source.Source {
 			}
 			return nil
 		}
-		c.again.Store(&again)
-		return again()
+		c.enqueueAll.Store(&enqueue)
+		return enqueue()
 	})
 }
 
-// Again starts a reconcile of every router, for example when overrides of workloads were applied. Before NetworkAttachmentDefinitions are
-// served there is none to change.
-func (c *Controller) Again() {
-	if again := c.again.Load(); again != nil {
-		if err := (*again)(); err != nil {
-			c.Log.Error("start a reconcile of all egress routers", "error", err)
+// EnqueueAll starts a reconcile of every router, for example after a change of workload overrides. It does nothing until
+// NetworkAttachmentDefinitions are available.
+func (c *Controller) EnqueueAll() {
+	if enqueue := c.enqueueAll.Load(); enqueue != nil {
+		if err := (*enqueue)(); err != nil {
+			c.Log.Error("enqueue all egress routers", "error", err)
 		}
 	}
 }
 
-// owner starts a pass for the router that an object was made of.
+// owner enqueues the router that controls an object.
 func owner(mgr manager.Manager) handler.EventHandler {
 	return handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &networkv1.EgressRouter{}, handler.OnlyControllerOwner())
 }
 
-// Reconcile makes everything of one router, and says what became of it.
+// Reconcile applies the objects of one router and updates its status.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	router := &networkv1.EgressRouter{}
 	err := c.client.Get(ctx, request.NamespacedName, router)
@@ -211,46 +211,46 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("read egress router: %w", err)
 	}
 	if err != nil || router.DeletionTimestamp != nil {
-		// Kubernetes deletes what it owns.
-		delete(c.known, request.NamespacedName)
+		// Kubernetes garbage-collects the objects of the router.
+		delete(c.memory, request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if c.follow != nil {
-		if err := c.follow(); err != nil {
+	if c.startWatches != nil {
+		if err := c.startWatches(); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	if served := c.attachments.Load(); served != nil && served.follow != nil {
-		if err := served.follow(); err != nil {
+	if served := c.attachments.Load(); served != nil && served.startWatches != nil {
+		if err := served.startWatches(); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	w, err := c.gather(ctx, router)
+	w, err := c.observe(ctx, router)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	state, err := c.converge(ctx, router, w)
 	if err != nil {
-		// Nothing is known of what became of the router: what its status says still holds.
+		// The state is unknown; the status stays.
 		return reconcile.Result{}, err
 	}
-	again, err := c.publish(ctx, router, state)
-	return reconcile.Result{RequeueAfter: again}, err
+	requeueAfter, err := c.publish(ctx, router, state)
+	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// isServed reports whether attachments can be made.
-func (c *Controller) isServed() (bool, error) {
+// attachmentsAvailable reports whether NetworkAttachmentDefinitions can be created.
+func (c *Controller) attachmentsAvailable() (bool, error) {
 	if c.attachments.Load() == nil {
 		return false, nil
 	}
 	served, err := c.Serves(KindAttachment)
 	if err != nil {
-		return false, fmt.Errorf("ask whether %s is served: %w", kindAttachment.Kind, err)
+		return false, fmt.Errorf("check whether %s is available: %w", kindAttachment.Kind, err)
 	}
 	return served, nil
 }
 
-// about returns a router for an event, which needs the kind that reading leaves out.
-func about(r *networkv1.EgressRouter) *networkv1.EgressRouter {
+// eventSubject returns the router with its kind set, which typed reads omit and events need.
+func eventSubject(r *networkv1.EgressRouter) *networkv1.EgressRouter {
 	return &networkv1.EgressRouter{TypeMeta: metav1.TypeMeta{APIVersion: networkv1.GroupVersion.String(), Kind: Kind.Kind}, ObjectMeta: r.ObjectMeta}
 }

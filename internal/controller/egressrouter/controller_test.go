@@ -27,29 +27,29 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// cluster is an API server with the loop, which runs when the test says so, and a namespace.
+// cluster is an API server with a namespace and a controller, which reconciles only when the test calls run.
 type cluster struct {
 	*apitest.Server
 	*Controller
 	t         *testing.T
 	namespace string
-	told      *told
+	events    *eventRecorder
 	multus    bool
 	now       time.Time
 }
 
-// told collects the events.
-type told struct{ events []string }
+// eventRecorder collects events.
+type eventRecorder struct{ events []string }
 
-func (e *told) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+func (e *eventRecorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	if regarding.GetObjectKind().GroupVersionKind().Kind != "EgressRouter" {
 		e.events = append(e.events, "an event about nothing")
 	}
 	e.events = append(e.events, kind+" "+reason+": "+fmt.Sprintf(note, args...))
 }
 
-// take returns the events since it was called last.
-func (e *told) take() []string {
+// take returns the events since the last call.
+func (e *eventRecorder) take() []string {
 	events := e.events
 	e.events = nil
 	return events
@@ -62,13 +62,13 @@ func newCluster(t *testing.T) *cluster {
 
 func newClusterOn(t *testing.T, server *apitest.Server) *cluster {
 	t.Helper()
-	c := &cluster{Server: server, t: t, told: &told{}, multus: true, now: time.Now()}
+	c := &cluster{Server: server, t: t, events: &eventRecorder{}, multus: true, now: time.Now()}
 	c.namespace = c.Namespace(t)
 	c.Controller = &Controller{
-		Live: c.Client, Image: "egress-router-cni:v1", Version: "v1", Events: c.told, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+		Live: c.Client, Image: "egress-router-cni:v1", Version: "v1", Events: c.events, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
 		Now:    func() time.Time { return c.now },
 		Serves: func(gk schema.GroupKind) (bool, error) { return gk == KindAttachment && c.multus, nil },
-		client: c.Client, known: map[types.NamespacedName]*known{},
+		client: c.Client, memory: map[types.NamespacedName]*memory{},
 	}
 	reader := client.Reader(c.Client)
 	c.attachments.Store(&attachments{Reader: reader})
@@ -95,7 +95,7 @@ func (c *cluster) update(o client.Object) {
 	}
 }
 
-// run lets the loop look at a router, and reads what it says of it then.
+// run reconciles a router and reads it back.
 func (c *cluster) run(r *networkv1.EgressRouter) reconcile.Result {
 	c.t.Helper()
 	key := client.ObjectKeyFromObject(r)
@@ -109,8 +109,8 @@ func (c *cluster) run(r *networkv1.EgressRouter) reconcile.Result {
 	return result
 }
 
-// says returns the status and the reason of the conditions.
-func says(r *networkv1.EgressRouter) string {
+// conditionsText returns status and reason of the conditions.
+func conditionsText(r *networkv1.EgressRouter) string {
 	var all []string
 	for _, condition := range r.Status.Conditions {
 		all = append(all, string(condition.Type)+"="+string(condition.Status)+" "+condition.Reason)
@@ -120,7 +120,7 @@ func says(r *networkv1.EgressRouter) string {
 
 func (c *cluster) want(r *networkv1.EgressRouter, conditions string) {
 	c.t.Helper()
-	if got := says(r); got != conditions {
+	if got := conditionsText(r); got != conditions {
 		c.t.Errorf("got  %s\nwant %s\n%+v", got, conditions, r.Status.Conditions)
 	}
 	if r.Status.ObservedGeneration != r.Generation {
@@ -226,28 +226,28 @@ func TestRoutersOfOneNamespaceDoNotGetInOneAnothersWay(t *testing.T) {
 		t.Error("one has the address of the other")
 	}
 	want := []string{"Normal Created: NetworkAttachmentDefinition egress-router-a-ipv4", "Normal Created: Deployment egress-router-a",
-		"Normal Created: NetworkAttachmentDefinition egress-router-b-ipv4", "Normal Created: Deployment egress-router-b", "Normal Available: the router's pod runs, and has its addresses"}
-	if diff := cmp.Diff(want, c.told.take()); diff != "" {
+		"Normal Created: NetworkAttachmentDefinition egress-router-b-ipv4", "Normal Created: Deployment egress-router-b", "Normal Available: the router's pod is running and has its addresses"}
+	if diff := cmp.Diff(want, c.events.take()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestASecondLookChangesNothing(t *testing.T) {
+func TestASecondReconcileChangesNothing(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("r")
 	c.run(r)
 	c.rollOut("egress-router-r")
 	c.run(r)
-	c.told.take()
+	c.events.take()
 	version, deployment := r.ResourceVersion, c.deployment("egress-router-r").ResourceVersion
-	c.known = map[types.NamespacedName]*known{} // as after a restart
+	c.memory = map[types.NamespacedName]*memory{} // as after a restart
 	c.now = c.now.Add(time.Hour)
 	c.run(r)
 	if r.ResourceVersion != version || c.deployment("egress-router-r").ResourceVersion != deployment {
 		t.Error("something was written")
 	}
-	if events := c.told.take(); len(events) > 0 {
-		t.Errorf("told %q", events)
+	if events := c.events.take(); len(events) > 0 {
+		t.Errorf("got events %q", events)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestDriftIsRepaired(t *testing.T) {
 		},
 	} {
 		t.Run(why, func(t *testing.T) {
-			c.told.take()
+			c.events.take()
 			damage()
 			c.run(r)
 			d := c.deployment("egress-router-r")
@@ -316,8 +316,8 @@ func TestDriftIsRepaired(t *testing.T) {
 			if !strings.Contains(c.config("egress-router-r-ipv4"), "192.168.12.99/24") {
 				t.Error("the address is another")
 			}
-			if events := c.told.take(); len(events) != 1 {
-				t.Errorf("told %q", events)
+			if events := c.events.take(); len(events) != 1 {
+				t.Errorf("got events %q", events)
 			}
 		})
 	}
@@ -374,7 +374,7 @@ func TestARouterIsAvailableOnlyWithItsAddress(t *testing.T) {
 	c.want(r, "Available=True AsExpected, Progressing=False AsExpected, Degraded=False AsExpected")
 }
 
-// What the node answers is in the events of the pod only; the newest counts.
+// Attach failures are only in the events of the pod; the newest counts.
 func TestWhyANodeDoesNotAttachThePodIsACondition(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("r")
@@ -390,7 +390,7 @@ func TestWhyANodeDoesNotAttachThePodIsACondition(t *testing.T) {
 		if err := c.Client.Create(t.Context(), event); err != nil {
 			t.Fatal(err)
 		}
-		if result := c.run(r); result.RequeueAfter != eventsAgain {
+		if result := c.run(r); result.RequeueAfter != eventsRetry {
 			t.Errorf("looks again after %v", result.RequeueAfter)
 		}
 		c.want(r, "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=True "+f.Reason)
@@ -400,25 +400,25 @@ func TestWhyANodeDoesNotAttachThePodIsACondition(t *testing.T) {
 	}
 }
 
-func TestWithoutAnImageARouterSaysSo(t *testing.T) {
+func TestWithoutAnImageARouterIsDegraded(t *testing.T) {
 	c := newCluster(t)
 	c.Image = ""
 	r := c.router("r")
 	c.run(r)
 	c.want(r, "Available=False NoImage, Progressing=False NoImage, Degraded=True NoImage")
 	want := []string{"Warning NoImage: the operator has no image for routers; set EGRESS_ROUTER_CNI_IMAGE for it"}
-	if diff := cmp.Diff(want, c.told.take()); diff != "" {
+	if diff := cmp.Diff(want, c.events.take()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAnObjectOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestAnObjectOfAnotherOwnerIsNotModified(t *testing.T) {
 	c := newCluster(t)
-	theirs := newAttachment()
-	theirs.SetNamespace(c.namespace)
-	theirs.SetName("egress-router-r-ipv4")
-	theirs.Object["spec"] = map[string]any{"config": `{"type":"bridge"}`}
-	if err := c.Client.Create(t.Context(), theirs); err != nil {
+	foreign := newAttachment()
+	foreign.SetNamespace(c.namespace)
+	foreign.SetName("egress-router-r-ipv4")
+	foreign.Object["spec"] = map[string]any{"config": `{"type":"bridge"}`}
+	if err := c.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	r := c.router("r")
@@ -427,7 +427,7 @@ func TestAnObjectOfSomebodyElseIsLeftAlone(t *testing.T) {
 	if c.config("egress-router-r-ipv4") != `{"type":"bridge"}` {
 		t.Error("it was changed")
 	}
-	if err := c.Client.Delete(t.Context(), theirs); err != nil {
+	if err := c.Client.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	c.run(r)
@@ -435,7 +435,7 @@ func TestAnObjectOfSomebodyElseIsLeftAlone(t *testing.T) {
 }
 
 // No garbage is collected here, so that what the first router leaves behind stays as long as no one deletes it.
-func TestARouterThatIsMadeAnewReplacesWhatIsLeftOfTheFirst(t *testing.T) {
+func TestARecreatedRouterReplacesTheObjectsOfTheFirst(t *testing.T) {
 	c := newCluster(t)
 	first := c.router("r")
 	c.run(first)
@@ -444,7 +444,7 @@ func TestARouterThatIsMadeAnewReplacesWhatIsLeftOfTheFirst(t *testing.T) {
 	}
 	second := c.router("r")
 	for range 2 { // an attachment, a Deployment
-		if result := c.run(second); result.RequeueAfter != waitingAgain {
+		if result := c.run(second); result.RequeueAfter != waitingRetry {
 			t.Errorf("looks again after %v", result.RequeueAfter)
 		}
 		c.want(second, "Available=False Replacing, Progressing=True Replacing, Degraded=False AsExpected")
@@ -469,9 +469,9 @@ func TestAQuotaIsARouterSProblem(t *testing.T) {
 	}
 	r := c.router("r")
 	deadline := time.Now().Add(time.Minute) // the server reads quotas from a cache
-	for result := c.run(r); result.RequeueAfter != refusedAgain; result = c.run(r) {
+	for result := c.run(r); result.RequeueAfter != rejectedRetry; result = c.run(r) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never refused: %s", says(r))
+			t.Fatalf("never refused: %s", conditionsText(r))
 		}
 		if err := client.IgnoreNotFound(c.Client.Delete(t.Context(), c.deploymentOrNone("egress-router-r"))); err != nil {
 			t.Fatal(err)

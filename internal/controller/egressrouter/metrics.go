@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics say how often the loop had to do something about routers.
+// Metrics count the objects of routers that the controller wrote.
 type Metrics struct {
 	registry prometheus.Registerer
 	applied  *prometheus.CounterVec
 }
 
-// NewMetrics returns metrics that are registered when the loop is set up.
+// NewMetrics returns metrics that are registered when the controller is set up.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return &Metrics{registry: registry, applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_egress_router_objects_total",
@@ -23,8 +23,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 
 func (m *Metrics) register() error {
 	err := m.registry.Register(m.applied)
-	// Two operators in one process are a test.
-	if _, is := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !is {
+	// Tests run several operators in one process.
+	if _, registered := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !registered {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	return nil

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// component is the value of manifest.LabelComponent of all that the loop makes, by which its caches select.
+	// component is the value of manifest.LabelComponent on all objects of the controller; its caches select by it.
 	component = "EgressRouter"
-	// managedBy is the value of manifest.LabelManagedBy. It is not that of the operator's own workloads, since those are the cluster's
-	// network and count for its status, and these are a tenant's.
+	// managedBy is the value of manifest.LabelManagedBy. It differs from that of the operator's own workloads: those are part of the cluster
+	// network and count for its status, routers belong to tenants.
 	managedBy = manifest.ManagedBy + "-" + Name
-	// LabelRouter is the label, of what is made of a router and of its pods, that tells one router of a namespace from another. Its value
-	// is the router's name if that is short and has no dots.
+	// LabelRouter is the label that identifies the router, on its objects and pods. Its value is the router's name if that is short and
+	// has no dots, see idOf.
 	LabelRouter = "network.operator.openshift.io/egress-router"
 	// annotationRouter has the router's whole name.
 	annotationRouter = LabelRouter
-	// annotationConfig changes with the CNI configuration, which is only read when a pod is made.
+	// annotationConfig is the hash of the CNI configuration. A change recreates the pod, because the configuration is only read at creation.
 	annotationConfig = "network.operator.openshift.io/egress-router-config-hash"
 
-	// namePrefix is what all names begin with.
+	// namePrefix is the prefix of all object names.
 	namePrefix = "egress-router-"
-	// longestID leaves room in a DNS label for namePrefix and the suffix of an attachment.
-	longestID = 40
-	// hashLength is how many hexadecimal digits stand for the rest of a name that is too long.
+	// maxIDLength leaves room in a DNS label for namePrefix and the suffix of an attachment.
+	maxIDLength = 40
+	// hashLength is the number of hexadecimal digits that replace the rest of a name that is too long.
 	hashLength = 8
 )
 
-// The names that OpenShift's operator gives, whatever the router's.
+// Fixed names that OpenShift's operator uses for the objects of any router.
 const (
 	fixedAttachment = "egress-router-cni-nad"
 	fixedDeployment = "egress-router-cni-deployment"
@@ -46,23 +46,23 @@ var (
 	kindDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
 
-// idOf returns what names and labels have of a router's name: the name, or what is left of it and a hash if it is too long or
-// has dots, which not everything that reads the names of attachments takes.
+// idOf returns the router's name for use in names and labels. A name that is too long or has dots, which some readers of attachment names do not
+// accept, is shortened and gets a hash.
 func idOf(router string) string {
-	if len(router) <= longestID && len(validation.IsDNS1123Label(router)) == 0 {
+	if len(router) <= maxIDLength && len(validation.IsDNS1123Label(router)) == 0 {
 		return router
 	}
 	sum := sha256.Sum256([]byte(router))
 	short := strings.ReplaceAll(router, ".", "-")
-	short = strings.TrimRight(short[:min(len(short), longestID-hashLength-1)], "-")
+	short = strings.TrimRight(short[:min(len(short), maxIDLength-hashLength-1)], "-")
 	return short + "-" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
 // deploymentName returns the name of a router's Deployment.
 func deploymentName(router string) string { return namePrefix + idOf(router) }
 
-// attachmentName returns the name of the attachment for an address of a family. Both families have a suffix, so that the attachment
-// of one router never has the name of another one's.
+// attachmentName returns the name of the attachment for an IP family. Both families have a suffix, so that the attachments of different
+// routers never have the same name.
 func attachmentName(router string, ipv6 bool) string {
 	if ipv6 {
 		return deploymentName(router) + "-ipv6"
@@ -70,39 +70,39 @@ func attachmentName(router string, ipv6 bool) string {
 	return deploymentName(router) + "-ipv4"
 }
 
-// labelsOf returns the labels of all that is made of a router.
+// labelsOf returns the labels of all objects of a router.
 func labelsOf(router string) map[string]string {
 	return map[string]string{manifest.LabelManagedBy: managedBy, manifest.LabelComponent: component, LabelRouter: idOf(router)}
 }
 
-// ownerOf returns the reference by which Kubernetes deletes what is made of a router with it. It does not block the router's
-// deletion, which would take a right on the router's finalizers.
+// ownerOf returns the owner reference of a router's objects, so that Kubernetes garbage-collects them. It does not block the router's
+// deletion, which would require permission on the router's finalizers.
 func ownerOf(r *networkv1.EgressRouter) metav1.OwnerReference {
-	yes := true
-	return metav1.OwnerReference{APIVersion: networkv1.GroupVersion.String(), Kind: "EgressRouter", Name: r.Name, UID: r.UID, Controller: &yes}
+	isController := true
+	return metav1.OwnerReference{APIVersion: networkv1.GroupVersion.String(), Kind: "EgressRouter", Name: r.Name, UID: r.UID, Controller: &isController}
 }
 
-// belonging is whose an object is.
-type belonging int
+// ownership is the relation between an object and a router.
+type ownership int
 
 const (
-	nobodys belonging = iota // no controller owns it
-	ours
-	predecessors // it was made of a router of the same name that is gone
-	others
+	unowned ownership = iota // has no controller
+	owned
+	ownedByPredecessor // controlled by a deleted router of the same name
+	ownedByOther
 )
 
-// whose reports whether an object belongs to a router, to another owner, or to none.
-func whose(o metav1.Object, r *networkv1.EgressRouter) belonging {
+// ownershipOf compares the controller of an object with a router.
+func ownershipOf(o metav1.Object, r *networkv1.EgressRouter) ownership {
 	owner := metav1.GetControllerOf(o)
 	switch {
 	case owner == nil:
-		return nobodys
+		return unowned
 	case owner.UID == r.UID:
-		return ours
+		return owned
 	case owner.Kind == "EgressRouter" && strings.HasPrefix(owner.APIVersion, networkv1.GroupVersion.Group+"/") && owner.Name == r.Name:
-		return predecessors
+		return ownedByPredecessor
 	default:
-		return others
+		return ownedByOther
 	}
 }

@@ -43,7 +43,7 @@ func TestShortNamesAreLeftAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestWhoseAnObjectIsIsToldByItsController(t *testing.T) {
+func TestTheControllerReferenceDecidesOwnership(t *testing.T) {
 	router := &networkv1.EgressRouter{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "new"}}
 	owner := func(version, kind, name string, uid types.UID) []metav1.OwnerReference {
 		o := ownerOf(router)
@@ -55,19 +55,19 @@ func TestWhoseAnObjectIsIsToldByItsController(t *testing.T) {
 	for _, row := range []struct {
 		why    string
 		owners []metav1.OwnerReference
-		want   belonging
+		want   ownership
 	}{
-		{"its own", owner("network.operator.openshift.io/v1", "EgressRouter", "r", "new"), ours},
-		{"no owner", nil, nobodys},
-		{"an owner that is no controller", []metav1.OwnerReference{notController}, nobodys},
-		{"a router of this name that is gone", owner("network.operator.openshift.io/v1", "EgressRouter", "r", "old"), predecessors},
-		{"the same in another version", owner("network.operator.openshift.io/v2", "EgressRouter", "r", "old"), predecessors},
-		{"another router", owner("network.operator.openshift.io/v1", "EgressRouter", "other", "old"), others},
-		{"another kind of that name", owner("apps/v1", "EgressRouter", "r", "old"), others},
-		{"a Deployment of that name", owner("apps/v1", "Deployment", "r", "old"), others},
+		{"its own", owner("network.operator.openshift.io/v1", "EgressRouter", "r", "new"), owned},
+		{"no owner", nil, unowned},
+		{"an owner that is no controller", []metav1.OwnerReference{notController}, unowned},
+		{"a deleted router of this name", owner("network.operator.openshift.io/v1", "EgressRouter", "r", "old"), ownedByPredecessor},
+		{"the same in another version", owner("network.operator.openshift.io/v2", "EgressRouter", "r", "old"), ownedByPredecessor},
+		{"another router", owner("network.operator.openshift.io/v1", "EgressRouter", "other", "old"), ownedByOther},
+		{"another kind of that name", owner("apps/v1", "EgressRouter", "r", "old"), ownedByOther},
+		{"a Deployment of that name", owner("apps/v1", "Deployment", "r", "old"), ownedByOther},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			if got := whose(&metav1.ObjectMeta{OwnerReferences: row.owners}, router); got != row.want {
+			if got := ownershipOf(&metav1.ObjectMeta{OwnerReferences: row.owners}, router); got != row.want {
 				t.Errorf("got %d, want %d", got, row.want)
 			}
 		})

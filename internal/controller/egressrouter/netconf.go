@@ -19,27 +19,26 @@ type netConf struct {
 }
 
 type interfaceArgs struct {
-	// Mode is one of Linux, in lower case.
+	// Mode is a macvlan mode of Linux, in lower case.
 	Mode string `json:"mode"`
-	// Master is the interface of the default route if it is empty.
+	// Master is the parent interface. If it is empty, it is that of the default route.
 	Master string `json:"master,omitempty"`
 }
 
 type ipConf struct {
-	// Addresses are a list of one.
+	// Addresses has exactly one entry.
 	Addresses []string `json:"addresses"`
-	// Gateway is that of the address.
+	// Gateway is the gateway of the address.
 	Gateway string `json:"gateway"`
-	// Destinations are rules: "port protocol address", "port protocol address port" or, for all ports, "address". The first one that a
-	// connection meets counts, and all must be of the address's family.
+	// Destinations are rules: "port protocol address", "port protocol address port" or, for all ports, "address". The first match applies.
+	// All must have the address's family.
 	Destinations []string `json:"destinations"`
 }
 
-// cniVersion is the version of the CNI specification that the plug-in is called with. It is the one that OpenShift's takes, too.
+// cniVersion is the version of the CNI specification, the same as in OpenShift.
 const cniVersion = "0.4.0"
 
-// configOf returns the configuration for one address of a router. Each has one of its own, since the plug-in takes one address, and
-// rules of one family.
+// configOf returns the configuration for one address of a router. The plug-in accepts one address and rules of its family per configuration.
 func configOf(r *networkv1.EgressRouter, a *networkv1.EgressRouterAddress) (netConf, error) {
 	prefix, err := netip.ParsePrefix(a.IP)
 	if err != nil {
@@ -58,7 +57,7 @@ func configOf(r *networkv1.EgressRouter, a *networkv1.EgressRouterAddress) (netC
 	}, nil
 }
 
-// destinations returns the rules of a family, as the plug-in reads them: the fallback, which is for all that no rule is for, is the last.
+// destinations returns the rules of an IP family in the plug-in's format. The fallback is the last one.
 func destinations(redirect *networkv1.RedirectConfig, ipv6 bool) []string {
 	all := []string{}
 	if redirect == nil {

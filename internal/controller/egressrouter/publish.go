@@ -13,19 +13,19 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 )
 
-// longestNote is how long the API server lets the text of an event be.
-const longestNote = 1024
+// maxNoteBytes is the API server's limit for the note of an event.
+const maxNoteBytes = 1024
 
-// publish writes the status of a router if it has changed, and makes events of what is new. again is when to look again; 0 is when
-// something changes.
-func (c *Controller) publish(ctx context.Context, r *networkv1.EgressRouter, s state) (again time.Duration, err error) {
+// publish writes the status of a router if it has changed, and records events for new conditions. requeueAfter 0 means that the next
+// reconcile waits for a change.
+func (c *Controller) publish(ctx context.Context, r *networkv1.EgressRouter, s state) (requeueAfter time.Duration, err error) {
 	now := c.Now()
-	available, progressing, degraded, again := s.conditions(now)
+	available, progressing, degraded, requeueAfter := s.conditions(now)
 	before := r.DeepCopy()
 	r.Status.ObservedGeneration = r.Generation
 	r.Status.Conditions = conditionsOf(available, progressing, degraded, before.Status.Conditions, now)
 	if c.same(&before.Status, &r.Status) {
-		return again, nil
+		return requeueAfter, nil
 	}
 	if err := c.client.Status().Patch(ctx, r, client.MergeFrom(before), fieldManager); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -33,36 +33,36 @@ func (c *Controller) publish(ctx context.Context, r *networkv1.EgressRouter, s s
 		}
 		return 0, fmt.Errorf("write status of egress router: %w", err)
 	}
-	c.oldDefinition = r.Status.ObservedGeneration == 0
+	c.openShiftCRD = r.Status.ObservedGeneration == 0
 	c.announce(r, before.Status.Conditions)
-	return again, nil
+	return requeueAfter, nil
 }
 
-// same reports whether two statuses say the same, as far as the API server keeps what is said.
+// same reports whether two statuses are equal, without fields that the API server drops.
 func (c *Controller) same(a, b *networkv1.EgressRouterStatus) bool {
-	return (c.oldDefinition || a.ObservedGeneration == b.ObservedGeneration) && equality.Semantic.DeepEqual(a.Conditions, b.Conditions)
+	return (c.openShiftCRD || a.ObservedGeneration == b.ObservedGeneration) && equality.Semantic.DeepEqual(a.Conditions, b.Conditions)
 }
 
-// announce makes events of conditions that a person wants to hear of.
+// announce records events for significant changes of conditions.
 func (c *Controller) announce(r *networkv1.EgressRouter, before []networkv1.EgressRouterStatusCondition) {
 	for _, now := range r.Status.Conditions {
 		old := find(before, now.Type)
-		turned := old == nil || old.Status != now.Status
+		changed := old == nil || old.Status != now.Status
 		switch {
-		case now.Type == networkv1.EgressRouterDegraded && now.Status == networkv1.ConditionTrue && (turned || old.Reason != now.Reason || old.Message != now.Message):
+		case now.Type == networkv1.EgressRouterDegraded && now.Status == networkv1.ConditionTrue && (changed || old.Reason != now.Reason || old.Message != now.Message):
 			c.event(r, corev1.EventTypeWarning, now.Reason, now.Message)
-		case now.Type == networkv1.EgressRouterAvailable && now.Status == networkv1.ConditionTrue && turned:
+		case now.Type == networkv1.EgressRouterAvailable && now.Status == networkv1.ConditionTrue && changed:
 			c.event(r, corev1.EventTypeNormal, "Available", now.Message)
-		case now.Type == networkv1.EgressRouterProgressing && now.Reason == waitForMultus.Reason && (turned || old.Reason != now.Reason):
+		case now.Type == networkv1.EgressRouterProgressing && now.Reason == waitForMultus.Reason && (changed || old.Reason != now.Reason):
 			c.event(r, corev1.EventTypeNormal, now.Reason, now.Message)
 		}
 	}
 }
 
-// event tells the author of a router something.
+// event records an event about a router.
 func (c *Controller) event(r *networkv1.EgressRouter, kind, reason, note string) {
-	if len(note) > longestNote {
-		note = strings.ToValidUTF8(note[:longestNote-3], "") + "..."
+	if len(note) > maxNoteBytes {
+		note = strings.ToValidUTF8(note[:maxNoteBytes-3], "") + "..."
 	}
-	c.Events.Eventf(about(r), nil, kind, reason, "Reconcile", "%s", note)
+	c.Events.Eventf(eventSubject(r), nil, kind, reason, "Reconcile", "%s", note)
 }

@@ -22,27 +22,26 @@ import (
 var assets embed.FS
 
 const (
-	// no one is the user that the container runs as where nothing gives it one.
-	nobody = 65534
+	// defaultUser is the user and group ID of the container where the cluster does not assign one.
+	defaultUser = 65534
 )
 
-// settings are what the objects of all routers have in common.
+// settings are common to all routers.
 type settings struct {
-	// Image is that of the pod.
+	// Image is the image of the pod.
 	Image string
-	// Version is that of the operator.
+	// Version is the version of the operator.
 	Version string
-	// UsersAreAssigned is true where pods get a user from the cluster, and may not choose one: on OpenShift.
+	// UsersAreAssigned is true if the cluster assigns users to pods and they may not choose one, as on OpenShift.
 	UsersAreAssigned bool
 	// Workloads are the overrides of workloads.
 	Workloads []operatorv1.Workload
 }
 
-// objects returns what a valid router becomes, in the order in which it is made: the attachments that the pod needs, and the
-// Deployment.
+// objects returns the objects of a valid router in the order of creation: the attachments, then the Deployment.
 func objects(r *networkv1.EgressRouter, s settings) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	var elections []election
+	var selections []networkSelection
 	hash := sha256.New()
 	for i := range r.Spec.Addresses {
 		address := &r.Spec.Addresses[i]
@@ -60,13 +59,13 @@ func objects(r *networkv1.EgressRouter, s settings) ([]*unstructured.Unstructure
 			return nil, err
 		}
 		all = append(all, attachment)
-		elections = append(elections, election{Name: config.Name, DefaultRoute: []string{address.Gateway}})
+		selections = append(selections, networkSelection{Name: config.Name, DefaultRoute: []string{address.Gateway}})
 	}
 	d, err := deploymentOf(r, s)
 	if err != nil {
 		return nil, err
 	}
-	networks, err := json.Marshal(elections)
+	networks, err := json.Marshal(selections)
 	if err != nil {
 		return nil, fmt.Errorf("encode networks of the pod: %w", err)
 	}
@@ -76,10 +75,10 @@ func objects(r *networkv1.EgressRouter, s settings) ([]*unstructured.Unstructure
 	return append(all, deployment), err
 }
 
-// election is a network that a pod asks for.
-type election struct {
+// networkSelection is an element of the networks annotation of a pod.
+type networkSelection struct {
 	Name string `json:"name"`
-	// DefaultRoute are the routers of the pod's default routes, in the place of those that it has.
+	// DefaultRoute are the gateways of the pod's default routes; they replace the existing ones.
 	DefaultRoute []string `json:"default-route"`
 }
 
@@ -104,13 +103,13 @@ func deploymentOf(r *networkv1.EgressRouter, s settings) (*appsv1.Deployment, er
 	template.Annotations[annotationRouter] = r.Name
 	template.Spec.Containers[0].Image = s.Image
 	if !s.UsersAreAssigned {
-		template.Spec.SecurityContext.RunAsUser = new(int64(nobody))
-		template.Spec.SecurityContext.RunAsGroup = new(int64(nobody))
+		template.Spec.SecurityContext.RunAsUser = new(int64(defaultUser))
+		template.Spec.SecurityContext.RunAsGroup = new(int64(defaultUser))
 	}
 	return d, nil
 }
 
-// finish says of an object whose it is.
+// finish sets namespace, labels, annotations, owner and workload overrides of an object.
 func finish(o manifest.Typed, r *networkv1.EgressRouter, s settings) (*unstructured.Unstructured, error) {
 	made, err := manifest.New(o, manifest.Policy{})
 	if err != nil {
@@ -124,7 +123,7 @@ func finish(o manifest.Typed, r *networkv1.EgressRouter, s settings) (*unstructu
 	}
 	u.SetLabels(labels)
 	if err := pipeline.OverrideWorkload(u, s.Workloads); err != nil {
-		return nil, fmt.Errorf("override %s as spec.workloads has it: %w", u.GetName(), err)
+		return nil, fmt.Errorf("apply spec.workloads to %s: %w", u.GetName(), err)
 	}
 	annotations := map[string]string{annotationRouter: r.Name}
 	if s.Version != "" {

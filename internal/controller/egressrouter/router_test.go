@@ -52,7 +52,7 @@ func TestRoutersBecomeTheObjectsInTestdata(t *testing.T) {
 }
 
 // A pod's networks are made when the pod is.
-func TestPodsAreMadeAnewForAnotherConfigurationAndNotForAnotherOperator(t *testing.T) {
+func TestPodsAreRecreatedForAnotherConfigurationAndNotForAnotherOperator(t *testing.T) {
 	template := func(change func(*networkv1.EgressRouter), s settings) any {
 		router := valid("r")
 		change(router)
@@ -66,21 +66,21 @@ func TestPodsAreMadeAnewForAnotherConfigurationAndNotForAnotherOperator(t *testi
 	base := settings{Image: "i", Version: "v1"}
 	same := func(*networkv1.EgressRouter) {}
 	for _, row := range []struct {
-		why    string
-		change func(*networkv1.EgressRouter)
-		with   settings
-		anew   bool
+		why       string
+		change    func(*networkv1.EgressRouter)
+		with      settings
+		recreated bool
 	}{
 		{"nothing", same, base, false},
-		{"the operator's version says nothing of the pod", same, settings{Image: "i", Version: "v2"}, false},
+		{"the operator's version does not affect the pod", same, settings{Image: "i", Version: "v2"}, false},
 		{"another image", same, settings{Image: "j", Version: "v1"}, true},
 		{"another gateway", func(r *networkv1.EgressRouter) { r.Spec.Addresses[0].Gateway = "192.168.12.2" }, base, true},
 		{"another mode", func(r *networkv1.EgressRouter) { r.Spec.NetworkInterface.Macvlan.Mode = networkv1.MacvlanModePrivate }, base, true},
 		{"another destination", func(r *networkv1.EgressRouter) { r.Spec.Redirect.FallbackIP = "203.0.113.2" }, base, true},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			if anew := cmp.Diff(template(same, base), template(row.change, row.with)) != ""; anew != row.anew {
-				t.Errorf("got %v, want %v", anew, row.anew)
+			if recreated := cmp.Diff(template(same, base), template(row.change, row.with)) != ""; recreated != row.recreated {
+				t.Errorf("got %v, want %v", recreated, row.recreated)
 			}
 		})
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// maxName is how long the name of an object may be.
+// maxName is the maximum length of an object's name.
 const maxName = 253
 
-// trim bounds what the caches keep of an object: a label is all that a tenant needs to have an object in them. Whole are only
-// Deployments and attachments that an EgressRouter controls. Of pods the status is kept, and what their node reports of their networks, of all else the name, the labels of the
-// controller and who controls it.
+// trim limits the size of cached objects, since any tenant can add the label that the caches select. Only Deployments and attachments that an
+// EgressRouter controls are kept whole. Pods keep their status and network status annotation; all others keep their name, the labels of the
+// controller and the controlling owner.
 func trim(o any) (any, error) {
 	object, ok := o.(client.Object)
 	if !ok {
@@ -29,10 +29,10 @@ func trim(o any) (any, error) {
 	owner := metav1.GetControllerOf(object)
 	if pod, ok := object.(*corev1.Pod); ok {
 		kept := &corev1.Pod{ObjectMeta: trimMeta(object, owner)}
-		if report, ok := pod.Annotations[wire.AnnotationStatus]; ok && len(report) <= longestStatus {
+		if report, ok := pod.Annotations[wire.AnnotationStatus]; ok && len(report) <= maxStatusBytes {
 			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, wire.AnnotationStatus, report)
 		}
-		// No tenant writes it.
+		// Tenants cannot write these fields.
 		kept.Spec.NodeName, kept.Status = pod.Spec.NodeName, pod.Status
 		return kept, nil
 	}
@@ -54,7 +54,7 @@ func trim(o any) (any, error) {
 	return object, nil
 }
 
-// trimMeta keeps of metadata what identifies the owner of an object.
+// trimMeta returns the metadata that identifies an object and its owner.
 func trimMeta(o client.Object, owner *metav1.OwnerReference) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),

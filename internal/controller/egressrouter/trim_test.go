@@ -19,8 +19,8 @@ import (
 // TestCachesKeepLittleOfWhatOnlyHasTheLabel: a tenant can give the label to objects of any size.
 func TestCachesKeepLittleOfWhatOnlyHasTheLabel(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
-	yes := true
-	router := []metav1.OwnerReference{{APIVersion: networkv1.GroupVersion.String(), Kind: Kind.Kind, Name: "r", UID: "1", Controller: &yes}}
+	isController := true
+	router := []metav1.OwnerReference{{APIVersion: networkv1.GroupVersion.String(), Kind: Kind.Kind, Name: "r", UID: "1", Controller: &isController}}
 	meta := func(owners []metav1.OwnerReference) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
 			Namespace: "shop", Name: "a", UID: "2", ResourceVersion: "3", Annotations: map[string]string{"large": large, annotationRouter: "r"},

@@ -59,7 +59,7 @@ func TestARouterMayHaveTheFixedName(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("cni-deployment")
 	c.run(r)
-	c.known = map[types.NamespacedName]*known{} // as after a restart
+	c.memory = map[types.NamespacedName]*memory{} // as after a restart
 	c.run(r)
 	c.wantNames(fixedDeployment, fixedDeployment+"-ipv4")
 }
@@ -67,8 +67,8 @@ func TestARouterMayHaveTheFixedName(t *testing.T) {
 // TestOpenShiftsDefinitionIsEnough runs the loop where the kind is OpenShift's, whose definition lets mistakes pass and knows no observed
 // generation, and then puts this project's in its place.
 func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
-	theirs := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "egressrouters.network.operator.openshift.io"}}
-	server := apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, OpenShift: []string{theirs.Name, multus}})
+	foreign := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "egressrouters.network.operator.openshift.io"}}
+	server := apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, OpenShift: []string{foreign.Name, multus}})
 	c := newClusterOn(t, server)
 	good := c.router("good")
 	bad := c.router("bad", func(r *networkv1.EgressRouter) { r.Spec.Addresses[0].IP = "1.2.3" })
@@ -76,13 +76,13 @@ func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
 		c.run(good)
 		c.run(bad)
 	}
-	if got := says(good); got != "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=False AsExpected" {
+	if got := conditionsText(good); got != "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=False AsExpected" {
 		t.Error(got)
 	}
 	if got := bad.Status.Conditions[2].Message; !strings.HasPrefix(got, `spec.addresses[0].ip: Invalid value: "1.2.3": is not a CIDR`) {
 		t.Error(got)
 	}
-	if !c.oldDefinition {
+	if !c.openShiftCRD {
 		t.Error("that the definition drops a field was not seen, so that the status is written each time")
 	}
 
@@ -90,15 +90,15 @@ func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, ours := range definitions {
-		if ours.Name != theirs.Name {
+	for _, owned := range definitions {
+		if owned.Name != foreign.Name {
 			continue
 		}
-		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(ours), theirs); err != nil {
+		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(owned), foreign); err != nil {
 			t.Fatal(err)
 		}
-		theirs.Spec = ours.Spec
-		if err := server.Client.Update(t.Context(), theirs); err != nil {
+		foreign.Spec = owned.Spec
+		if err := server.Client.Update(t.Context(), foreign); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// Validate returns everything that is wrong with a specification. The rules are those of this project's definition of the kind, with
-// which the API server refuses such objects; they are here for clusters that have OpenShift's definition, which lets most of them pass,
-// and for what the definition cannot say.
+// Validate returns all errors of a specification. The rules are those of this project's CRD, which the API server enforces. They are repeated
+// here for clusters with OpenShift's CRD, which lacks most of them, and for rules that a CRD cannot express.
 func Validate(spec *networkv1.EgressRouterSpec) field.ErrorList {
 	root := field.NewPath("spec")
 	var errs field.ErrorList
@@ -39,14 +38,14 @@ func validateMacvlan(m *networkv1.MacvlanConfig, addresses int, path *field.Path
 	if m.Mode == networkv1.MacvlanModePassthru && addresses > 1 {
 		errs = append(errs, rules.EgressRouterPassthru.Invalid(path.Child("mode"), m.Mode))
 	}
-	// The kernel counts bytes, and the definition's rule characters.
+	// The kernel counts bytes, the CRD's rule counts characters.
 	if !interfaceName.MatchString(m.Master) || len(m.Master) > 15 || m.Master == "." || m.Master == ".." {
 		errs = append(errs, rules.EgressRouterMaster.Invalid(path.Child("master"), m.Master))
 	}
 	return errs
 }
 
-// families says which IP families the addresses of a router have. Addresses that cannot be read may be of any.
+// families are the IP families of a router's addresses. An invalid address counts for both.
 type families struct{ ipv4, ipv6 bool }
 
 func familiesOf(addresses []networkv1.EgressRouterAddress) (f families) {
@@ -58,7 +57,7 @@ func familiesOf(addresses []networkv1.EgressRouterAddress) (f families) {
 	return f
 }
 
-func (f families) has(a netip.Addr) bool { return a.Is4() && f.ipv4 || a.Is6() && f.ipv6 }
+func (f families) contains(a netip.Addr) bool { return a.Is4() && f.ipv4 || a.Is6() && f.ipv6 }
 
 func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Path) (errs field.ErrorList) {
 	if len(addresses) == 0 {
@@ -81,13 +80,13 @@ func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Pa
 	return errs
 }
 
-// validateAddress returns the address as well, which is not valid if it cannot be read.
+// validateAddress also returns the parsed address; it is the zero Prefix if the address is invalid.
 func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.Prefix, field.ErrorList) {
 	var errs field.ErrorList
 	prefix, err := parseCIDR(a.IP)
 	if err != nil {
 		errs = append(errs, rules.EgressRouterAddress.Invalid(path.Child("ip"), a.IP, err.remedy))
-	} else if wrong := notAHost(prefix); wrong != (rules.Sentence{}) {
+	} else if wrong := addressRule(prefix); wrong != (rules.Sentence{}) {
 		errs = append(errs, wrong.Invalid(path.Child("ip"), a.IP))
 	}
 	if a.Gateway == "" {
@@ -103,8 +102,8 @@ func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.
 	return prefix, errs
 }
 
-// notAHost says why a router cannot have an address; the zero Sentence if it can.
-func notAHost(p netip.Prefix) rules.Sentence {
+// addressRule returns the rule that forbids an address for a router; the zero Sentence if it is allowed.
+func addressRule(p netip.Prefix) rules.Sentence {
 	hostBits := p.Addr().BitLen() - p.Bits()
 	switch {
 	case !p.Addr().IsGlobalUnicast():
@@ -118,7 +117,7 @@ func notAHost(p netip.Prefix) rules.Sentence {
 	return rules.Sentence{}
 }
 
-// validateGateway refuses an address that cannot be that of the next router of a network.
+// validateGateway checks that the gateway can be the next hop from the address.
 func validateGateway(path *field.Path, text string, gateway netip.Addr, of netip.Prefix) field.ErrorList {
 	switch {
 	case gateway.Is4() != of.Addr().Is4():

@@ -13,10 +13,10 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// largestPort is the largest number of a port of TCP, UDP and SCTP.
+// largestPort is the largest port number of TCP, UDP and SCTP.
 const largestPort = 65535
 
-func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Path) (errs field.ErrorList) {
+func validateRedirect(r *networkv1.RedirectConfig, available families, path *field.Path) (errs field.ErrorList) {
 	if len(r.RedirectRules) == 0 && r.FallbackIP == "" {
 		return field.ErrorList{rules.EgressRouterNoDestination.Required(path)}
 	}
@@ -28,7 +28,7 @@ func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Pa
 	seen := map[connection]bool{}
 	for i := range r.RedirectRules {
 		rule, at := &r.RedirectRules[i], path.Child("redirectRules").Index(i)
-		errs = append(errs, validateRule(rule, have, at)...)
+		errs = append(errs, validateRule(rule, available, at)...)
 		c := connection{rule.Port, rule.Protocol, strings.Contains(rule.DestinationIP, ":")}
 		if seen[c] {
 			errs = append(errs, rules.EgressRouterPortTwice.Invalid(at.Child("port"), rule.Port, rule.Protocol, rule.Port))
@@ -36,13 +36,13 @@ func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Pa
 		seen[c] = true
 	}
 	if r.FallbackIP != "" {
-		errs = append(errs, validateDestination(r.FallbackIP, have, path.Child("fallbackIP"), rules.EgressRouterFallback, rules.EgressRouterFallbackFamily)...)
+		errs = append(errs, validateDestination(r.FallbackIP, available, path.Child("fallbackIP"), rules.EgressRouterFallback, rules.EgressRouterFallbackFamily)...)
 	}
 	return errs
 }
 
-func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) field.ErrorList {
-	errs := validateDestination(r.DestinationIP, have, path.Child("destinationIP"), rules.EgressRouterDestination, rules.EgressRouterDestinationFamily)
+func validateRule(r *networkv1.L4RedirectRule, available families, path *field.Path) field.ErrorList {
+	errs := validateDestination(r.DestinationIP, available, path.Child("destinationIP"), rules.EgressRouterDestination, rules.EgressRouterDestinationFamily)
 	if r.Port < 1 || r.Port > largestPort {
 		errs = append(errs, rules.EgressRouterPort.Invalid(path.Child("port"), r.Port))
 	}
@@ -50,29 +50,29 @@ func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) 
 	if !slices.Contains(protocols, r.Protocol) {
 		errs = append(errs, field.NotSupported(path.Child("protocol"), r.Protocol, protocols))
 	}
-	// Left out is 0.
+	// 0 means unset.
 	if r.TargetPort < 0 || r.TargetPort > largestPort {
 		errs = append(errs, rules.EgressRouterTargetPort.Invalid(path.Child("targetPort"), r.TargetPort))
 	}
 	return errs
 }
 
-// validateDestination checks where packets are sent. syntax is for what is no address, family for one of a family
-// that the router does not have.
-func validateDestination(value string, have families, path *field.Path, syntax, family rules.Sentence) field.ErrorList {
+// validateDestination checks a destination address. syntax is the rule for an invalid address, family the rule for an IP family that the
+// router does not have.
+func validateDestination(value string, available families, path *field.Path, syntax, family rules.Sentence) field.ErrorList {
 	a, err := parseIP(value)
 	switch {
 	case err != nil:
 		return field.ErrorList{syntax.Invalid(path, value)}
 	case !a.IsGlobalUnicast():
 		return field.ErrorList{rules.EgressRouterUnreachable.Invalid(path, value)}
-	case !have.has(a):
+	case !available.contains(a):
 		return field.ErrorList{family.Invalid(path, value, familyOf(a), familyOf(a))}
 	}
 	return nil
 }
 
-// validateOwn checks that a router does not send to itself.
+// validateOwn checks that no destination is an address of the router itself.
 func validateOwn(spec *networkv1.EgressRouterSpec, path *field.Path) (errs field.ErrorList) {
 	check := func(value string, at *field.Path) {
 		a, err := parseIP(value)
@@ -101,7 +101,7 @@ func familyOf(a netip.Addr) int {
 
 var errNotAnAddress = errors.New("is not an IP address")
 
-// parseIP reads an address as the API server's rules do: no zone, and no IPv4 address in the notation of IPv6.
+// parseIP parses an address by the API server's rules: no zone and no IPv4-mapped IPv6 address.
 func parseIP(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || a.Zone() != "" || a.Is4In6() {
@@ -110,12 +110,12 @@ func parseIP(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// notACIDR is the error of parseCIDR, with what to write instead.
+// notACIDR is the error of parseCIDR; remedy is the text of the fix.
 type notACIDR struct{ remedy string }
 
 func (e *notACIDR) Error() string { return rules.EgressRouterAddress.Detail(e.remedy) }
 
-// parseCIDR reads an address with a prefix. The error goes on from the value, and says what to write.
+// parseCIDR parses an address with a prefix length.
 func parseCIDR(s string) (netip.Prefix, *notACIDR) {
 	p, err := netip.ParsePrefix(s)
 	if err == nil && !p.Addr().Is4In6() {

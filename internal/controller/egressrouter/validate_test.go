@@ -130,15 +130,15 @@ func TestTheDefinitionRefusesWhatTheLoopRefuses(t *testing.T) {
 				return
 			}
 			for _, e := range Validate(specOf(t, row.spec)) {
-				if e.Type != field.ErrorTypeRequired && !strings.Contains(said(status), e.Detail) {
-					t.Errorf("%q is not what the server says: %s", e.Detail, said(status))
+				if e.Type != field.ErrorTypeRequired && !strings.Contains(causesOf(status), e.Detail) {
+					t.Errorf("%q is not what the server says: %s", e.Detail, causesOf(status))
 				}
 			}
 		})
 	}
 }
 
-func said(s *apierrors.StatusError) string {
+func causesOf(s *apierrors.StatusError) string {
 	var all []string
 	for _, cause := range s.ErrStatus.Details.Causes {
 		all = append(all, cause.Message)

@@ -1,8 +1,8 @@
-// Package furthernetworks reports what is wrong with definitions of further networks, and with policies on them, as soon as they are written.
+// Package furthernetworks reports errors of NetworkAttachmentDefinitions, and of policies on their networks.
 //
-// Input: NetworkAttachmentDefinitions, MultiNetworkPolicies, and what the daemons of nodes report on their own pods. Output: an event on each object
-// that is wrong, once each time that what is wrong changes, and metrics of pods with further networks. It writes nothing else: a
-// definition that no node can use may become right when a plugin is installed.
+// Input: NetworkAttachmentDefinitions, MultiNetworkPolicies, and the reports of the nodes' daemons on their pods. Output: an event on each
+// invalid object, once per change of its errors, and metrics of pods on further networks. Nothing else is written, since a definition may
+// become valid when a plugin is installed.
 package furthernetworks
 
 import (
@@ -30,9 +30,9 @@ import (
 const (
 	// Name is the name of the controller in logs and events.
 	Name = "furthernetworks"
-	// retryFirst and retryLast are how soon a failed reconcile is repeated.
+	// retryFirst and retryLast are the first and the maximum delay before a failed reconcile is retried.
 	retryFirst, retryLast = time.Second, 2 * time.Minute
-	// maxNote is how long the note of an event may be.
+	// maxNote is the maximum length of an event's note in bytes, with some room for the ellipsis.
 	maxNote = 1000
 )
 
@@ -43,9 +43,9 @@ var (
 
 // Controller is the controller. All exported fields must be set.
 type Controller struct {
-	// Namespace has the daemons of nodes: finding.Namespace.
+	// Namespace is the namespace of the nodes' daemons: finding.Namespace.
 	Namespace string
-	// Enabled reports whether the cluster has multiple networks. If not, nothing is reported.
+	// Enabled reports whether multiple networks are enabled. If not, nothing is reported.
 	Enabled func(context.Context) (bool, error)
 	// Wake starts a reconcile.
 	Wake    trigger.Trigger
@@ -54,25 +54,25 @@ type Controller struct {
 
 	// reader reads from the manager's cache. setup sets it.
 	reader client.Reader
-	// read are the definitions as they were read last.
-	read map[types.UID]known
-	// reported is what was last reported of each object.
+	// read are the last checked definitions.
+	read map[types.UID]checkedDefinition
+	// reported are the last reported errors by object.
 	reported map[types.UID]map[finding.Reason]string
 }
 
-// known is a definition in a version.
-type known struct {
+// checkedDefinition is the result of checking a version of a definition.
+type checkedDefinition struct {
 	version string
 	finding.Checked
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{
 		Name: Name, Needs: []schema.GroupKind{kindDefinition.GroupKind(), kindPolicy.GroupKind()},
 		Owns: map[client.Object]cache.ByObject{
 			object(kindPolicy): {},
-			&corev1.Pod{}:      {Namespaces: map[string]cache.Config{c.Namespace: {}}, Label: labels.SelectorFromSet(labels.Set{"app": finding.App}), Transform: onlyReport},
+			&corev1.Pod{}:      {Namespaces: map[string]cache.Config{c.Namespace: {}}, Label: labels.SelectorFromSet(labels.Set{"app": finding.App}), Transform: trim},
 		},
 		Setup: c.setup,
 	}}
@@ -84,8 +84,8 @@ func object(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return u
 }
 
-// onlyReport drops what the controller does not read of pods.
-func onlyReport(o any) (any, error) {
+// trim drops unused fields of pods.
+func trim(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil
@@ -109,11 +109,11 @@ func (c *Controller) setup(mgr manager.Manager) error {
 		loop.On(mgr, object(kindDefinition), loop.Once()), loop.On(mgr, object(kindPolicy), loop.Once()), loop.On(mgr, &corev1.Pod{}, loop.Once(), reportChanged()))
 }
 
-// Reconcile looks at everything once.
+// Reconcile checks all objects.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	enabled, err := c.Enabled(ctx)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("read whether there are multiple networks: %w", err)
+		return reconcile.Result{}, fmt.Errorf("check whether multiple networks are enabled: %w", err)
 	}
 	if !enabled {
 		c.read, c.reported = nil, nil
@@ -134,12 +134,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	before := c.reported
 	c.reported = map[types.UID]map[finding.Reason]string{}
-	read := make(map[types.UID]known, len(definitions.Items))
+	read := make(map[types.UID]checkedDefinition, len(definitions.Items))
 	for i := range definitions.Items {
 		d := &definitions.Items[i]
 		k, ok := c.read[d.GetUID()]
 		if !ok || k.version != d.GetResourceVersion() {
-			k = known{d.GetResourceVersion(), finding.ReadObject(d)}
+			k = checkedDefinition{d.GetResourceVersion(), finding.ReadObject(d)}
 		}
 		read[d.GetUID()] = k
 		c.report(d, k.Findings(nodes), before)
@@ -152,8 +152,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// nodes returns the reports of nodes, each once: while a daemon is replaced, a node may have two pods. Nodes that have not reported are
-// none.
+// nodes returns the reports of nodes, one per node, because a node has two pods while a daemon is replaced. Nodes without a report are
+// omitted.
 func (c *Controller) nodes(ctx context.Context) ([]finding.Node, error) {
 	var pods corev1.PodList
 	if err := c.reader.List(ctx, &pods, client.InNamespace(c.Namespace), client.MatchingLabels{"app": finding.App}); err != nil {
@@ -171,7 +171,7 @@ func (c *Controller) nodes(ctx context.Context) ([]finding.Node, error) {
 	return nodes, nil
 }
 
-// report records what is wrong with an object, unless that was reported before. Findings of one reason are one event.
+// report records the errors of an object as events, one per reason, unless they were reported before.
 func (c *Controller) report(o *unstructured.Unstructured, found []finding.Finding, before map[types.UID]map[finding.Reason]string) {
 	var order []finding.Reason
 	texts := map[finding.Reason]string{}
@@ -190,7 +190,7 @@ func (c *Controller) report(o *unstructured.Unstructured, found []finding.Findin
 		if before[o.GetUID()][reason] == texts[reason] {
 			continue
 		}
-		note := finding.Finding{Reason: reason, Detail: texts[reason]}.Sentence()
+		note := finding.Finding{Reason: reason, Detail: texts[reason]}.Message()
 		if len(note) > maxNote {
 			note = strings.ToValidUTF8(note[:maxNote], "") + "..."
 		}

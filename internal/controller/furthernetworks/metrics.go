@@ -33,15 +33,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 func (m *Metrics) register() error {
 	for _, collector := range []prometheus.Collector{m.instances, m.up} {
 		err := m.registry.Register(collector)
-		// Two operators in one process are a test.
-		if _, is := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !is {
+		// Tests run several operators in one process.
+		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return nil
 }
 
-// set sets the values that nodes have reported. Types without a pod have none, except any and sriov.
+// set sets the values from the reports. Types without pods have no value, except any and sriov.
 func (m *Metrics) set(nodes []finding.Node) {
 	sum := map[string]int{finding.Any: 0, sriov: 0}
 	for _, n := range nodes {

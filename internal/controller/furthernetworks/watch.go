@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 )
 
-// reportChanged lets through pods whose report has changed.
+// reportChanged passes pods whose report has changed.
 func reportChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetAnnotations()[finding.Annotation] != e.ObjectNew.GetAnnotations()[finding.Annotation]

@@ -11,14 +11,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// condition sets a condition, and keeps the time of one that has not changed.
+// condition sets a condition and its transition time.
 func (c *Controller) condition(config *networkv1.HostNetworkConfig, status *networkv1.HostNetworkConfigStatus, condition metav1.Condition) {
 	condition.ObservedGeneration = config.Generation
 	condition.LastTransitionTime = metav1.NewTime(c.Now())
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
-// appliedBy says how far the nodes are. stop is why no further one begins; empty if they do.
+// appliedBy returns the condition Applied. stop is the reason why the rollout has stopped; empty if it has not.
 func appliedBy(status *networkv1.HostNetworkConfigStatus, stop string) metav1.Condition {
 	out := metav1.Condition{Type: networkv1.ConditionApplied, Status: metav1.ConditionFalse}
 	count := fmt.Sprintf("%d of %d nodes have applied their document", status.AppliedNodes, status.Nodes)
@@ -38,7 +38,7 @@ func appliedBy(status *networkv1.HostNetworkConfigStatus, stop string) metav1.Co
 	return out
 }
 
-// failures names the first nodes that could not, with what they say.
+// failures lists the first failed nodes with their messages.
 func failures(status *networkv1.HostNetworkConfigStatus) string {
 	const most = 3
 	var messages []string
@@ -50,7 +50,7 @@ func failures(status *networkv1.HostNetworkConfigStatus) string {
 	return phrase.Clauses(messages, most)
 }
 
-// rendered says whether the objects are there, and what is to be known of them.
+// rendered returns the condition Rendered.
 func rendered(failed []string, note string) metav1.Condition {
 	if len(failed) > 0 {
 		return metav1.Condition{Type: networkv1.ConditionRendered, Status: metav1.ConditionFalse, Reason: "ApplyFailed", Message: strings.Join(failed, "\n")}

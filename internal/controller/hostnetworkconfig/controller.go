@@ -1,13 +1,12 @@
-// Package hostnetworkconfig brings the documents of HostNetworkConfigs to hosts, and says what became of them.
+// Package hostnetworkconfig installs the documents of HostNetworkConfigs on hosts, and reports their state.
 //
-// Input: all HostNetworkConfigs, the nodes, the BareMetalHosts if their kind is served, and what couriers on the nodes
-// report. Output: where MachineConfigs are served, one a role with documents, and one with the program that applies them, if that is
-// requested; elsewhere ConfigMaps, from which a courier on each node brings
-// the files; for hosts that are booted from an image, a Secret each, and its name in the BareMetalHost; couriers that
-// report; and the status of each HostNetworkConfig.
+// Input: all HostNetworkConfigs, the nodes, the BareMetalHosts if their kind is available, and the reports of couriers on nodes. Output:
+// where MachineConfigs are available, one per role with documents, and on request one with the program that applies them; elsewhere
+// ConfigMaps, from which a courier on each node copies the files; for hosts that boot from an image, a Secret each, and its name in the
+// BareMetalHost; couriers that report; and the status of each HostNetworkConfig.
 //
-// It must never take a document away because of a mistake: while a HostNetworkConfig is invalid, what was made of it before stays.
-// It never applies anything on a node, but asks nodes to, where a rollout is live. Nodes are restarted only for what its author has asked for.
+// An error never removes a document: while a HostNetworkConfig is invalid, its previous objects stay. The controller applies nothing on
+// nodes; it sends requests to them in a live rollout. Nodes are restarted only on request of the author.
 package hostnetworkconfig
 
 import (
@@ -32,58 +31,58 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs.
+	// Name is the name of the controller in logs.
 	Name = "hostnetworkconfig"
-	// fieldManager owns the fields of what the loop makes.
+	// fieldManager owns the fields that the controller writes.
 	fieldManager = client.FieldOwner("cluster-network-operator/hostnetworkconfig")
-	// lookAgain is how often objects are looked at that are not watched, because only some clusters serve them.
-	lookAgain = 5 * time.Minute
-	// lookSoon is the same while a BareMetalHost, or the last word of a courier, is awaited.
-	lookSoon = 15 * time.Second
+	// resyncInterval is the interval at which objects are read that are not watched, because only some clusters have their kinds.
+	resyncInterval = 5 * time.Minute
+	// retryInterval is the same while a BareMetalHost or the last report of a courier is awaited.
+	retryInterval = 15 * time.Second
 )
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller reconciles HostNetworkConfigs. All fields up to Log must be set.
 type Controller struct {
 	// Client reads HostNetworkConfigs, nodes and reports from the manager's cache, and writes.
 	Client client.Client
-	// Live reads what is not cached.
+	// Live reads from the API server.
 	Live client.Reader
-	// Serves reports whether the API server serves a kind. Not knowing is an error.
+	// Serves reports whether the API server serves a kind. It returns an error if that is unknown.
 	Serves func(schema.GroupKind) (bool, error)
-	// Image is that of couriers. Without one there are none, and what would need them is said in the status.
+	// Image is the image of couriers. If it is empty, there are no couriers, and the status reports that.
 	Image string
-	// Units are those of the program host-network, for MachineConfigs.
+	// Units are the systemd units of host-network, for MachineConfigs.
 	Units fs.FS
-	// PullSecret returns the name of the Secret with which couriers pull their images, empty for none; nil is none.
+	// PullSecret returns the name of the couriers' image pull secret, empty for none; nil means none.
 	PullSecret func(context.Context) (string, error)
-	// APIServer is how couriers reach it without the cluster's network. Empty is by the service.
+	// APIServer is the address of the API server for couriers, which do not use the cluster network. Empty means the Service.
 	APIServer facts.HostPort
-	// Version is that of the operator.
+	// Version is the version of the operator.
 	Version string
-	// Wake starts a reconcile from elsewhere.
+	// Wake starts a reconcile.
 	Wake trigger.Trigger
 	Now  func() time.Time
 	Log  *slog.Logger
 
-	// made remembers what was applied, so that it is not sent again.
-	made map[objectKey]applied
-	// renders remembers documents of specifications that have not changed.
-	renders map[string]remembered
+	// lastApplied are the last applies, to avoid repeated ones.
+	lastApplied map[objectKey]applied
+	// renderCache caches the documents of specifications by UID.
+	renderCache map[string]cachedRender
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{networkv1.GroupVersion.WithKind("HostNetworkConfig").GroupKind()}, Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
 	once := c.Wake.Handler()
-	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == nodereport.Namespace })
+	ownedLabels := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == nodereport.Namespace })
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
 		c.Wake.Source(),
 		loop.On(mgr, &networkv1.HostNetworkConfig{}, once),
 		loop.On(mgr, &corev1.Node{}, once, predicate.Or(predicate.LabelChangedPredicate{}, readinessChanged())),
-		loop.On(mgr, &corev1.ConfigMap{}, once, ours),
+		loop.On(mgr, &corev1.ConfigMap{}, once, ownedLabels),
 	)
 }
 
@@ -91,30 +90,30 @@ func (c *Controller) setup(mgr manager.Manager) error {
 func readinessChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
-		after, both := e.ObjectNew.(*corev1.Node)
-		return ok && both && ready(before) != ready(after)
+		after, okAfter := e.ObjectNew.(*corev1.Node)
+		return ok && okAfter && ready(before) != ready(after)
 	}}
 }
 
-// Reconcile makes everything of all HostNetworkConfigs.
+// Reconcile applies all HostNetworkConfigs and updates their status.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	world, err := c.gather(ctx)
+	input, err := c.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decision := c.decide(world)
-	failed, err := c.apply(ctx, world, decision)
+	decision := c.decide(input)
+	failed, err := c.apply(ctx, input, decision)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := c.publish(ctx, world, decision); err != nil {
+	if err := c.publish(ctx, input, decision); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {
 	case failed || decision.Waiting:
-		return reconcile.Result{RequeueAfter: lookSoon}, nil
-	case len(world.Configs) == 0:
+		return reconcile.Result{RequeueAfter: retryInterval}, nil
+	case len(input.Configs) == 0:
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: lookAgain}, nil
+	return reconcile.Result{RequeueAfter: resyncInterval}, nil
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// cluster is an API server with the loop, which runs when the test says so.
+// cluster is an API server with a controller, which reconciles only when the test calls it.
 type cluster struct {
 	*apitest.Server
 	*Controller
@@ -183,11 +183,11 @@ func (c *cluster) files(role string) placement.Files {
 	return roles[role]
 }
 
-func (c *cluster) is(config, condition string, status metav1.ConditionStatus, reason, says string) {
+func (c *cluster) wantCondition(config, kind string, status metav1.ConditionStatus, reason, contains string) {
 	c.t.Helper()
-	have := meta.FindStatusCondition(c.get(config).Status.Conditions, condition)
-	if have == nil || have.Status != status || have.Reason != reason || !strings.Contains(have.Message, says) {
-		c.t.Errorf("%s of %s is %+v, want %s, %s, %q", condition, config, have, status, reason, says)
+	condition := meta.FindStatusCondition(c.get(config).Status.Conditions, kind)
+	if condition == nil || condition.Status != status || condition.Reason != reason || !strings.Contains(condition.Message, contains) {
+		c.t.Errorf("%s of %s is %+v, want %s, %s, %q", kind, config, condition, status, reason, contains)
 	}
 }
 
@@ -238,11 +238,11 @@ func (c *cluster) secretOf(machine string) string {
 	return name
 }
 
-func TestOnOpenShiftHostsGetSecretsMachineConfigsAndSayHowFarTheyAre(t *testing.T) {
+func TestOnOpenShiftHostsGetSecretsAndMachineConfigsAndReportTheirState(t *testing.T) {
 	c := newCluster(t, false)
 	c.create(c.machine("master-0", ""))
 	c.config("masters", twoMasters)
-	if result := c.reconcile(); result.RequeueAfter != lookSoon {
+	if result := c.reconcile(); result.RequeueAfter != retryInterval {
 		t.Errorf("a machine is awaited, and the next look is in %v", result.RequeueAfter)
 	}
 	if got := c.secretOf("master-0"); got != metal.SecretName("master-0") {
@@ -259,9 +259,9 @@ func TestOnOpenShiftHostsGetSecretsMachineConfigsAndSayHowFarTheyAre(t *testing.
 	if len(files) != 2 || !strings.Contains(string(files[1].Content), "ovs-bridge") {
 		t.Errorf("the MachineConfig has %d files", len(files))
 	}
-	c.is("masters", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
-	c.is("masters", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "")
-	c.is("masters", networkv1.ConditionApplied, metav1.ConditionFalse, "NoNodes", "")
+	c.wantCondition("masters", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("masters", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("masters", networkv1.ConditionApplied, metav1.ConditionFalse, "NoNodes", "")
 	if hosts := c.get("masters").Status.Hosts; len(hosts) != 2 || hosts[1].Result != networkv1.NoNode || !strings.Contains(hosts[1].Message, "no BareMetalHost ostest-master-1") {
 		t.Errorf("hosts are %+v", hosts)
 	}
@@ -276,13 +276,13 @@ func TestOnOpenShiftHostsGetSecretsMachineConfigsAndSayHowFarTheyAre(t *testing.
 	if got := c.secretOf("ostest-master-1"); got != metal.SecretName("ostest-master-1") {
 		t.Errorf("the machine that came later names the Secret %q", got)
 	}
-	c.is("masters", networkv1.ConditionApplied, metav1.ConditionFalse, "NodesFailed", "1 of 2 nodes have applied their document; master-1: the gateway did not answer")
+	c.wantCondition("masters", networkv1.ConditionApplied, metav1.ConditionFalse, "NodesFailed", "1 of 2 nodes have applied their document; master-1: the gateway did not answer")
 	c.report("master-1", nodereport.Report{Result: "unchanged", File: "master-1.yml", SHA256: digest(files[1].Content), Time: time.Now()})
 	c.reconcile()
-	c.is("masters", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "2 of 2")
+	c.wantCondition("masters", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "2 of 2")
 }
 
-func TestAMistakeTakesNothingAway(t *testing.T) {
+func TestAnErrorRemovesNothing(t *testing.T) {
 	c := newCluster(t, false)
 	c.node("master-0", "master")
 	c.config("masters", twoMasters)
@@ -290,7 +290,7 @@ func TestAMistakeTakesNothingAway(t *testing.T) {
 	before := c.get("masters").Status
 	c.edit("masters", func(s *networkv1.HostNetworkConfigSpec) { s.Hosts[1].Values["ip"] = s.Hosts[0].Values["ip"] })
 	c.reconcile()
-	c.is("masters", networkv1.ConditionValid, metav1.ConditionFalse, "Refused", "192.168.111.110 is the address of br-ex in master-0.yml")
+	c.wantCondition("masters", networkv1.ConditionValid, metav1.ConditionFalse, "Refused", "192.168.111.110 is the address of br-ex in master-0.yml")
 	if len(c.files("master")) != 2 {
 		t.Error("the MachineConfig has gone")
 	}
@@ -300,7 +300,7 @@ func TestAMistakeTakesNothingAway(t *testing.T) {
 	}
 	c.edit("masters", func(s *networkv1.HostNetworkConfigSpec) { s.Hosts = s.Hosts[:1] })
 	c.reconcile()
-	c.is("masters", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("masters", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
 	if files := c.files("master"); len(files) != 1 {
 		t.Errorf("the host that was removed still has its file: %d", len(files))
 	}
@@ -338,10 +338,10 @@ func TestRolesAreNotSharedAndAddressesNeither(t *testing.T) {
 	c.config("c", twoMasters)
 	c.config("d", strings.Replace(twoMasters, "role: master", "role: infra", 1))
 	c.reconcile()
-	c.is("a", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
-	c.is("b", networkv1.ConditionValid, metav1.ConditionFalse, "RoleTaken", "HostNetworkConfig a")
-	c.is("c", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
-	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.110 is the address of")
+	c.wantCondition("a", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("b", networkv1.ConditionValid, metav1.ConditionFalse, "RoleTaken", "HostNetworkConfig a")
+	c.wantCondition("c", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.110 is the address of")
 	if c.files("infra") != nil {
 		t.Error("what contradicts another is rendered")
 	}
@@ -374,7 +374,7 @@ func TestOnPlainKubernetesACourierBringsTheFiles(t *testing.T) {
 	}
 	c.report("w-0", nodereport.Report{Delivery: "no space left on device"})
 	c.reconcile()
-	c.is("workers", networkv1.ConditionApplied, metav1.ConditionFalse, "NodesFailed", "no space left")
+	c.wantCondition("workers", networkv1.ConditionApplied, metav1.ConditionFalse, "NodesFailed", "no space left")
 }
 
 func TestNothingIsSentTwice(t *testing.T) {
@@ -400,7 +400,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 	c.reconcile()
 	if err := c.Server.Client.Get(t.Context(), key, &secret); err != nil || !strings.Contains(string(secret.Data[metal.SecretKey]), "enp2s0") {
-		t.Errorf("what someone has changed is not repaired: %v %s", err, secret.Data[metal.SecretKey])
+		t.Errorf("the change of another client is not repaired: %v %s", err, secret.Data[metal.SecretKey])
 	}
 	if counted.applied != 1 {
 		t.Errorf("%d objects were applied, one was changed", counted.applied)
@@ -418,7 +418,7 @@ func (c *counter) Apply(ctx context.Context, o runtime.ApplyConfiguration, optio
 	return c.Client.Apply(ctx, o, options...)
 }
 
-func TestASecretThatSomebodyElseNamesIsLeftAlone(t *testing.T) {
+func TestASecretNamedByAnotherClientIsNotModified(t *testing.T) {
 	c := newCluster(t, false)
 	c.create(c.machine("master-0", "my-own"))
 	c.config("masters", twoMasters)
@@ -426,14 +426,14 @@ func TestASecretThatSomebodyElseNamesIsLeftAlone(t *testing.T) {
 	if got := c.secretOf("master-0"); got != "my-own" {
 		t.Errorf("the machine names the Secret %q", got)
 	}
-	c.is("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "another field manager")
+	c.wantCondition("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "another field manager")
 }
 
-func TestPreBootWithoutMachinesIsSaid(t *testing.T) {
+func TestPreBootWithoutMachinesIsReported(t *testing.T) {
 	c := newCluster(t, true)
 	c.config("masters", twoMasters)
 	c.reconcile()
-	c.is("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "no BareMetalHosts")
+	c.wantCondition("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "BareMetalHosts are not available")
 }
 
 func TestAddressesAreNotSharedBeforeTheBoot(t *testing.T) {
@@ -454,9 +454,9 @@ hosts:
 	c.config("e", spec("gpu", "worker-0", "192.168.111.121"))
 	c.reconcile()
 	for _, name := range []string{"a", "b"} {
-		c.is(name, networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
+		c.wantCondition(name, networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
 	}
-	c.is("c", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.120 is the address of eno1 of")
-	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.111 is the address of br-ex in master-1.yml")
-	c.is("e", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "host worker-0 has a document before the boot of HostNetworkConfig b already")
+	c.wantCondition("c", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.120 is the address of eno1 of")
+	c.wantCondition("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.111 is the address of br-ex in master-1.yml")
+	c.wantCondition("e", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "host worker-0 has a document before the boot of HostNetworkConfig b already")
 }

@@ -6,7 +6,7 @@ import (
 
 // TestCouriersMayWriteOnTheHost: SELinux keeps an ordinary container from the directories of the host, read or write.
 func TestCouriersMayWriteOnTheHost(t *testing.T) {
-	d, err := (&Controller{Image: "host-network:v1"}).courier("worker", []string{"files-worker-0"}, nil, "")
+	d, err := (&Controller{Image: "host-network:v1"}).courierDaemonSet("worker", []string{"files-worker-0"}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,64 +16,64 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
-// decision is what is to be there, and what is to be said.
+// decision is the desired state.
 type decision struct {
 	// Objects are to be applied.
 	Objects []object
-	// Failures are sentences about what cannot be made, by config.
+	// Failures are messages about objects that cannot be created, by config.
 	Failures map[string][]string
-	// Notes are sentences about what is made, by config.
+	// Notes are remarks about the objects, by config.
 	Notes map[string]string
-	// Keep are the names of configs of which nothing may be deleted.
+	// Keep are the names of configs whose objects must not be deleted.
 	Keep []string
-	// Statuses are by the name of the config, without the condition Rendered.
+	// Statuses are the statuses by config, without the condition Rendered.
 	Statuses map[string]*networkv1.HostNetworkConfigStatus
-	// Configured are the roles that nodes can be of: those of configs, and those that are left but not yet clean.
+	// Configured are the roles of nodes: those of configs, and abandoned ones that still have files on nodes.
 	Configured []string
-	// Waiting says that something is awaited that no one reports.
+	// Waiting is true if something is awaited that is not watched.
 	Waiting bool
 }
 
-// object is one object to apply.
+// object is an object to apply.
 type object struct {
 	*unstructured.Unstructured
-	// config is the HostNetworkConfig that it is made of.
+	// config is the HostNetworkConfig of the object.
 	config string
-	// passing objects change while a rollout goes on, and are not listed in the status.
-	passing bool
-	// shared objects belong to a third party, and get a field only. They are never deleted.
+	// transient objects change during a rollout, and are not listed in the status.
+	transient bool
+	// shared objects belong to a third party and only get a field. They are never deleted.
 	shared bool
 }
 
-// remembered is what was rendered of one generation.
-type remembered struct {
+// cachedRender is the result of rendering one generation.
+type cachedRender struct {
 	generation int64
 	rendered   template.Rendered
-	wrong      []string
+	problems   []string
 }
 
-// roleConfig is one config on the way to a decision.
+// roleConfig is a config with its rendered documents and problems.
 type roleConfig struct {
 	*networkv1.HostNetworkConfig
 	rendered template.Rendered
-	wrong    []string
+	problems []string
 	reason   string
 }
 
-// decide is pure but for what it remembers of specifications that have not changed.
-func (c *Controller) decide(w world) decision {
+// decide returns the decision. It is pure except for the cache of rendered documents.
+func (c *Controller) decide(w input) decision {
 	d := decision{Statuses: map[string]*networkv1.HostNetworkConfigStatus{}, Failures: map[string][]string{}, Notes: map[string]string{}}
-	configs := c.judge(w)
-	gone := leaving(w, configs)
-	d.Configured = roles(configs, gone...)
+	configs := c.validateAll(w)
+	abandoned := abandonedRoles(w, configs)
+	d.Configured = roles(configs, abandoned...)
 	var valids []string
 	for _, config := range configs {
 		status := &networkv1.HostNetworkConfigStatus{ObservedGeneration: config.Generation, Conditions: slices.Clone(config.Status.Conditions)}
 		d.Statuses[config.Name] = status
 		c.condition(config.HostNetworkConfig, status, valid(config))
-		if len(config.wrong) > 0 {
+		if len(config.problems) > 0 {
 			d.Keep = append(d.Keep, config.Name)
-			// What was made of it before is still there, and so is what was said of it.
+			// The previous objects still exist, so their status stays.
 			status.Rendered = config.Status.Rendered
 			status.Hosts, status.Nodes, status.AppliedNodes, status.FailedNodes = config.Status.Hosts, config.Status.Nodes, config.Status.AppliedNodes, config.Status.FailedNodes
 			continue
@@ -89,8 +89,8 @@ func (c *Controller) decide(w world) decision {
 			d.Objects = append(d.Objects, *program)
 		}
 		d.Notes[config.Name] = note
-		waits, requests, stop := describeHosts(w, config, d.Configured, status)
-		d.Waiting = d.Waiting || waits
+		waiting, requests, stop := describeHosts(w, config, d.Configured, status)
+		d.Waiting = d.Waiting || waiting
 		if live(config.HostNetworkConfig) {
 			o, err := c.requestsObject(config, requests)
 			if err != nil {
@@ -101,22 +101,22 @@ func (c *Controller) decide(w world) decision {
 		}
 		c.condition(config.HostNetworkConfig, status, appliedBy(status, stop))
 	}
-	programs, errs := c.programsLeft(w, valids)
+	programs, errs := c.orphanedPrograms(w, valids)
 	for _, err := range errs {
-		c.Log.Error("a MachineConfig stays as it is", "error", err)
+		c.Log.Error("cannot update a MachineConfig", "error", err)
 	}
 	d.Objects = append(d.Objects, programs...)
-	last, err := c.leave(w, gone, d.Configured)
+	last, err := c.withdraw(w, abandoned, d.Configured)
 	if err != nil {
-		c.Log.Error("files cannot be removed from nodes", "error", err)
+		c.Log.Error("cannot remove files from nodes", "error", err)
 	}
 	d.Objects = append(d.Objects, last...)
 	d.Waiting = d.Waiting || len(last) > 0
 	return d
 }
 
-// judge renders all configs, and finds those that contradict others.
-func (c *Controller) judge(w world) []roleConfig {
+// validateAll renders all configs and finds conflicts between them.
+func (c *Controller) validateAll(w input) []roleConfig {
 	var configs, accepted []roleConfig
 	owner := map[string]string{}
 	for i := range w.Configs {
@@ -124,19 +124,19 @@ func (c *Controller) judge(w world) []roleConfig {
 		role := canonicalRole(config.Spec.Role)
 		if other, taken := owner[role]; taken {
 			config.reason = "RoleTaken"
-			config.wrong = []string{fmt.Sprintf("spec.role: %s is configured by HostNetworkConfig %s, which is older; delete one of them", config.Spec.Role, other)}
+			config.problems = []string{fmt.Sprintf("spec.role: %s is configured by HostNetworkConfig %s, which is older; delete one of them", config.Spec.Role, other)}
 		} else {
 			config.reason = "Refused"
-			config.rendered, config.wrong = c.render(config.HostNetworkConfig)
-			// An invalid config keeps its role: what was made of it before is in effect.
+			config.rendered, config.problems = c.render(config.HostNetworkConfig)
+			// An invalid config keeps its role, because its previous objects are active.
 			owner[role] = config.Name
 		}
-		if len(config.wrong) == 0 {
+		if len(config.problems) == 0 {
 			if len(accepted) > 0 {
-				config.wrong = conflicts(append(slices.Clone(accepted), config))
+				config.problems = conflicts(append(slices.Clone(accepted), config))
 				config.reason = "Conflict"
 			}
-			if len(config.wrong) == 0 {
+			if len(config.problems) == 0 {
 				accepted = append(accepted, config)
 			}
 		}
@@ -145,13 +145,13 @@ func (c *Controller) judge(w world) []roleConfig {
 	return configs
 }
 
-// conflicts returns what is wrong with configs together. Each of them is right by itself.
+// conflicts returns the problems of valid configs in combination.
 func conflicts(configs []roleConfig) []string {
 	var roles []placement.Role
-	var wrong []string
+	var problems []string
 	owner, documents := map[string]string{}, map[string]string{}
 	s := validation.Surroundings{WithoutBridge: true, PreBoot: map[string]*nmstate.Document{}, Locate: func(p nmstate.Problem) nmstate.Problem {
-		p.Line = 0 // of a rendered document: no file of a user has it
+		p.Line = 0 // the line of a rendered document, which users do not have
 		if config := documents[p.File]; config != "" {
 			p.File = "HostNetworkConfig " + config + ", " + p.File
 		}
@@ -163,7 +163,7 @@ func conflicts(configs []roleConfig) []string {
 		}
 		for _, d := range config.rendered.PreBoot {
 			if other, taken := owner[d.Host]; taken {
-				wrong = append(wrong, fmt.Sprintf("host %s has a document before the boot of HostNetworkConfig %s already; remove the host from one of them", d.Host, other))
+				problems = append(problems, fmt.Sprintf("host %s has a document before the boot of HostNetworkConfig %s already; remove the host from one of them", d.Host, other))
 				continue
 			}
 			name := validation.PreBootName(d.Host)
@@ -174,29 +174,29 @@ func conflicts(configs []roleConfig) []string {
 		}
 	}
 	for _, p := range validation.Validate(roles, s).Errors() {
-		wrong = append(wrong, p.String())
+		problems = append(problems, p.String())
 	}
-	return wrong
+	return problems
 }
 
 func (c *Controller) render(config *networkv1.HostNetworkConfig) (template.Rendered, []string) {
 	key := string(config.UID)
-	if have, ok := c.renders[key]; ok && have.generation == config.Generation {
-		return have.rendered, have.wrong
+	if cached, ok := c.renderCache[key]; ok && cached.generation == config.Generation {
+		return cached.rendered, cached.problems
 	}
 	rendered, errs := template.Render(&config.Spec)
-	var wrong []string
+	var problems []string
 	for _, err := range errs {
-		wrong = append(wrong, err.Error())
+		problems = append(problems, err.Error())
 	}
-	if c.renders == nil {
-		c.renders = map[string]remembered{}
+	if c.renderCache == nil {
+		c.renderCache = map[string]cachedRender{}
 	}
-	c.renders[key] = remembered{config.Generation, rendered, wrong}
-	return rendered, wrong
+	c.renderCache[key] = cachedRender{config.Generation, rendered, problems}
+	return rendered, problems
 }
 
-// canonicalRole is one name for what has two.
+// canonicalRole returns the canonical name of a role with two names.
 func canonicalRole(role string) string {
 	if role == "control-plane" {
 		return "master"
@@ -204,7 +204,7 @@ func canonicalRole(role string) string {
 	return role
 }
 
-// roles returns the roles of all configs, and more.
+// roles returns the roles of all configs and additional ones.
 func roles(configs []roleConfig, more ...string) []string {
 	all := slices.Clone(more)
 	for _, config := range configs {
@@ -214,14 +214,14 @@ func roles(configs []roleConfig, more ...string) []string {
 	return slices.Compact(all)
 }
 
-// longestMessage bounds the message of a condition, for which the API server sets 32768 bytes; no one reads that much.
-const longestMessage = 4096
+// maxMessage is the maximum length of a condition's message in bytes; the API server allows 32768.
+const maxMessage = 4096
 
 func valid(config roleConfig) metav1.Condition {
-	if len(config.wrong) > 0 {
-		message := strings.Join(config.wrong, "\n")
-		if len(message) > longestMessage {
-			message = message[:longestMessage-3] + "..."
+	if len(config.problems) > 0 {
+		message := strings.Join(config.problems, "\n")
+		if len(message) > maxMessage {
+			message = message[:maxMessage-3] + "..."
 		}
 		return metav1.Condition{Type: networkv1.ConditionValid, Status: metav1.ConditionFalse, Reason: config.reason, Message: message}
 	}

@@ -14,11 +14,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// rolePrefix begins the labels that say which roles a node has.
+// rolePrefix is the prefix of the role labels of nodes.
 const rolePrefix = "node-role.kubernetes.io/"
 
-// roleOf returns the one role by which a node is configured: master before all others, then one of those that have a
-// config, then worker, which is also a node without any role.
+// roleOf returns the role by which a node is configured: master first, then a configured custom role, and worker otherwise.
 func roleOf(n node, configured []string) string {
 	for _, name := range []string{"master", "control-plane"} {
 		if _, ok := n.Labels[rolePrefix+name]; ok {
@@ -33,9 +32,9 @@ func roleOf(n node, configured []string) string {
 	return "worker"
 }
 
-// describeHosts writes what becomes of the hosts of a config into its status. It reports whether a BareMetalHost is awaited, which nodes
-// apply their document now, and why no further one begins.
-func describeHosts(w world, config roleConfig, configured []string, status *networkv1.HostNetworkConfigStatus) (waits bool, requests nodereport.Requests, stop string) {
+// describeHosts writes the state of the hosts of a config into its status. It reports whether a BareMetalHost is awaited, and returns the
+// requests to nodes and the reason why the rollout has stopped.
+func describeHosts(w input, config roleConfig, configured []string, status *networkv1.HostNetworkConfigStatus) (waiting bool, requests nodereport.Requests, stop string) {
 	seen := map[string]bool{}
 	nodes := describeNodes(w, config, configured)
 	if live(config.HostNetworkConfig) {
@@ -63,17 +62,17 @@ func describeHosts(w world, config roleConfig, configured []string, status *netw
 			host.File, host.SHA256 = file.Name, digest(file.Content)
 		}
 		if missing := machineMissing(w, config, short); missing != "" {
-			host.Message, waits = missing, true
+			host.Message, waiting = missing, true
 		}
 		status.Hosts = append(status.Hosts, host)
 	}
 	slices.SortFunc(status.Hosts, func(a, b networkv1.HostStatus) int { return strings.Compare(a.Name, b.Name) })
 	status.Hosts = slices.CompactFunc(status.Hosts, func(a, b networkv1.HostStatus) bool { return a.Name == b.Name })
-	return waits, requests, stop
+	return waiting, requests, stop
 }
 
-// describeNodes returns the nodes of a config, by name, with what they say of their documents.
-func describeNodes(w world, config roleConfig, configured []string) []nodeState {
+// describeNodes returns the nodes of a config by name, with the state of their documents.
+func describeNodes(w input, config roleConfig, configured []string) []nodeState {
 	var nodes []nodeState
 	for _, n := range w.Nodes {
 		if roleOf(n, configured) != canonicalRole(config.Spec.Role) {
@@ -89,27 +88,27 @@ func describeNodes(w world, config roleConfig, configured []string) []nodeState 
 	return nodes
 }
 
-// machineMissing says that the BareMetalHost of a host is not there; empty if it is, or is not needed.
-func machineMissing(w world, config roleConfig, short string) string {
+// machineMissing returns a message if a required BareMetalHost does not exist.
+func machineMissing(w input, config roleConfig, short string) string {
 	if w.Machines == nil {
 		return ""
 	}
 	for _, d := range config.rendered.PreBoot {
-		if _, there := w.Machines[d.BareMetalHost]; d.Host == short && !there {
+		if _, exists := w.Machines[d.BareMetalHost]; d.Host == short && !exists {
 			return fmt.Sprintf("there is no BareMetalHost %s yet; its Secret is ready", d.BareMetalHost)
 		}
 	}
 	return ""
 }
 
-// describeNode compares what a node should have applied with what it says.
+// describeNode compares the document of a node with its report.
 func describeNode(n node, config roleConfig, report nodereport.Report) networkv1.HostStatus {
 	status := networkv1.HostStatus{Name: placement.ShortName(n.host()), Node: n.Name, Result: networkv1.Pending}
 	choice, err := placement.Select(config.rendered.Files, placement.Host{Name: n.host()})
 	if err == nil {
 		status.File = choice.File.Name
 	}
-	// The node knows its cards; a file that it found by one of them is right.
+	// The node knows its interfaces, so a file that it has selected by one of them is right.
 	if file, ok := config.rendered.Files.Get(report.File); ok && choice.Rule != placement.ByShortName && choice.Rule != placement.ByFullName {
 		status.File = file.Name
 	}
@@ -121,14 +120,14 @@ func describeNode(n node, config roleConfig, report nodereport.Report) networkv1
 		at := metav1.NewTime(report.Time).Rfc3339Copy()
 		status.Time = &at
 	}
-	status.Result, status.Message = judge(status, report)
+	status.Result, status.Message = resultOf(status, report)
 	return status
 }
 
-func judge(status networkv1.HostStatus, report nodereport.Report) (networkv1.Result, string) {
+func resultOf(status networkv1.HostStatus, report nodereport.Report) (networkv1.Result, string) {
 	switch {
 	case report.Delivery != "":
-		return networkv1.Failed, "files do not reach the node: " + report.Delivery
+		return networkv1.Failed, "files cannot be installed on the node: " + report.Delivery
 	case status.File == "" && len(report.File) == 0:
 		return networkv1.Applied, "there is no document for this node; it configures itself"
 	case report.Node == "":

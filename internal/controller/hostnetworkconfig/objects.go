@@ -20,29 +20,29 @@ import (
 var assets embed.FS
 
 const (
-	// component is the value of manifest.LabelComponent of all that the loop makes.
+	// component is the value of manifest.LabelComponent on all objects of the controller.
 	component = "HostNetwork"
-	// labelConfig names the HostNetworkConfig that an object is made of.
+	// labelConfig is the name of an object's HostNetworkConfig.
 	labelConfig = "network.operator.openshift.io/host-network-config"
-	// courierPrefix begins the names of DaemonSets; the rest is the role.
+	// courierPrefix is the prefix of the names of DaemonSets; the role follows.
 	courierPrefix = "host-network-"
-	// annotationFiles is on DaemonSets whose couriers write into the hosts' directory, and says what: they bring files, or remove
-	// what was brought.
-	annotationFiles   = "network.operator.openshift.io/files"
-	brings, withdraws = "brings", "withdraws"
-	// requestDir is the directory on the host for the request, for which host-network-apply.path waits.
+	// annotationFiles is on DaemonSets whose couriers write to the hosts' directory: installMode if they install files, removeMode if they
+	// remove them.
+	annotationFiles         = "network.operator.openshift.io/files"
+	installMode, removeMode = "brings", "withdraws"
+	// requestDir is the directory on the host for requests, which host-network-apply.path watches.
 	requestDir = "/run/host-network/apply"
-	// largestConfigMap is how many bytes of files go into one ConfigMap; the API server takes a MiB of all that it is.
-	largestConfigMap = 700 << 10
+	// maxConfigMap is the maximum size of the files in a ConfigMap, in bytes; the API server limits the object to 1 MiB.
+	maxConfigMap = 700 << 10
 )
 
-// objects returns what a config becomes. What cannot be made is left out and found in errs, each of which a sentence.
-func (c *Controller) objects(w world, config roleConfig, configured []string) (all []object, errs []string) {
+// objects returns the objects of a config. errs are messages about objects that cannot be created.
+func (c *Controller) objects(w input, config roleConfig, configured []string) (all []object, errs []string) {
 	add := func(o manifest.Typed, err error) {
 		if err == nil {
 			var made manifest.Object
 			if made, err = manifest.New(o, manifest.Policy{}); err == nil {
-				all = append(all, c.stamped(made, config.Name))
+				all = append(all, c.withLabels(made, config.Name))
 				return
 			}
 		}
@@ -55,7 +55,7 @@ func (c *Controller) objects(w world, config roleConfig, configured []string) (a
 	case w.MachineConfigs:
 		object, _, err := machineconfig.Pack(role, config.rendered.Files)
 		if err == nil {
-			all = append(all, c.stamped(manifest.Object{Object: object}, config.Name))
+			all = append(all, c.withLabels(manifest.Object{Object: object}, config.Name))
 		} else {
 			errs = append(errs, err.Error())
 		}
@@ -66,16 +66,16 @@ func (c *Controller) objects(w world, config roleConfig, configured []string) (a
 		}
 	}
 	if len(config.rendered.Files) > 0 && c.Image != "" {
-		add(c.courier(role, maps, configured, w.PullSecret))
+		add(c.courierDaemonSet(role, maps, configured, w.PullSecret))
 	}
 	if len(config.rendered.Files) > 0 && c.Image == "" && !w.MachineConfigs {
-		errs = append(errs, "no image of couriers is known (HOST_NETWORK_IMAGE), so that no file reaches a node")
+		errs = append(errs, "the image of couriers is unknown (HOST_NETWORK_IMAGE); no file is installed on nodes")
 	}
-	before, wrong := c.preBoot(w, config)
-	return append(all, before...), append(errs, wrong...)
+	before, problems := c.preBoot(w, config)
+	return append(all, before...), append(errs, problems...)
 }
 
-func (c *Controller) stamped(o manifest.Object, config string) object {
+func (c *Controller) withLabels(o manifest.Object, config string) object {
 	manifest.Stamp(o, component, c.Version)
 	labels := o.Object.GetLabels()
 	labels[labelConfig] = config
@@ -83,13 +83,13 @@ func (c *Controller) stamped(o manifest.Object, config string) object {
 	return object{Unstructured: o.Object, config: config}
 }
 
-// preBoot returns the Secrets of machines, and the field of the BareMetalHosts that are there.
-func (c *Controller) preBoot(w world, config roleConfig) (all []object, errs []string) {
+// preBoot returns the Secrets of machines, and the field of existing BareMetalHosts.
+func (c *Controller) preBoot(w input, config roleConfig) (all []object, errs []string) {
 	if len(config.rendered.PreBoot) == 0 {
 		return nil, nil
 	}
 	if !w.BareMetalHosts {
-		return nil, []string{"phase PreBoot is asked for, and this cluster has no BareMetalHosts; hosts get their first network elsewhere (cno dayone render writes it)"}
+		return nil, []string{"phase PreBoot is requested, but BareMetalHosts are not available in this cluster; render the first network of hosts with cno dayone render"}
 	}
 	for _, d := range config.rendered.PreBoot {
 		host := metal.Host{Name: d.BareMetalHost, Document: d.Content}
@@ -102,7 +102,7 @@ func (c *Controller) preBoot(w world, config roleConfig) (all []object, errs []s
 			errs = append(errs, err.Error())
 			continue
 		}
-		all = append(all, c.stamped(made, config.Name))
+		all = append(all, c.withLabels(made, config.Name))
 		named, there := w.Machines[d.BareMetalHost]
 		if !there || named == metal.SecretName(d.BareMetalHost) {
 			continue
@@ -117,12 +117,12 @@ func (c *Controller) preBoot(w world, config roleConfig) (all []object, errs []s
 	return all, errs
 }
 
-// configMaps returns the files in as few ConfigMaps as they fit in.
+// configMaps distributes the files over as few ConfigMaps as possible.
 func configMaps(role string, files placement.Files) []*corev1.ConfigMap {
 	var all []*corev1.ConfigMap
-	size := largestConfigMap
+	size := maxConfigMap
 	for _, file := range files {
-		if size += len(file.Name) + len(file.Content); size > largestConfigMap {
+		if size += len(file.Name) + len(file.Content); size > maxConfigMap {
 			size = len(file.Name) + len(file.Content)
 			all = append(all, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("files-%s-%d", role, len(all)), Namespace: nodereport.Namespace},
@@ -134,8 +134,8 @@ func configMaps(role string, files placement.Files) []*corev1.ConfigMap {
 	return all
 }
 
-// reporter returns the DaemonSet for the nodes of a role, which reports and does nothing else.
-func (c *Controller) reporter(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+// reporterDaemonSet returns the DaemonSet for the nodes of a role without any files.
+func (c *Controller) reporterDaemonSet(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
 	d, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/courier.yaml")
 	if err != nil {
 		return nil, err
@@ -154,14 +154,14 @@ func (c *Controller) reporter(role string, configured []string, pullSecret strin
 	return d, nil
 }
 
-// courier returns the DaemonSet for the nodes of a role, which brings the files of ConfigMaps, if there are any, and passes requests to
-// apply them.
-func (c *Controller) courier(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
-	d, err := c.reporter(role, configured, pullSecret)
+// courierDaemonSet returns the DaemonSet for the nodes of a role, which copies the files of ConfigMaps, if there are any, and passes on
+// requests to apply them.
+func (c *Controller) courierDaemonSet(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+	d, err := c.reporterDaemonSet(role, configured, pullSecret)
 	if err != nil {
 		return nil, err
 	}
-	passesRequests(d, role)
+	mountRequests(d, role)
 	mountDocuments(d, len(maps) == 0)
 	if len(maps) == 0 {
 		return d, nil
@@ -175,35 +175,35 @@ func (c *Controller) courier(role string, maps, configured []string, pullSecret 
 	container.Command = append(container.Command, "--from", "/files")
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}})
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true})
-	d.Annotations[annotationFiles] = brings
+	d.Annotations[annotationFiles] = installMode
 	return d, nil
 }
 
-// withdrawing returns the DaemonSet of a role that no one asks for any more: it removes what was brought.
-func (c *Controller) withdrawing(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
-	d, err := c.reporter(role, configured, pullSecret)
+// withdrawDaemonSet returns the DaemonSet of an abandoned role, which removes installed files.
+func (c *Controller) withdrawDaemonSet(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+	d, err := c.reporterDaemonSet(role, configured, pullSecret)
 	if err != nil {
 		return nil, err
 	}
 	d.Spec.Template.Spec.Containers[0].Command = append(d.Spec.Template.Spec.Containers[0].Command, "--withdraw")
-	// Nothing is lost while there is none on a node, and anyone who waits for all nodes waits shorter.
+	// All nodes are updated at once, because a missing courier does no harm here.
 	all := intstr.FromString("100%")
 	d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &all
-	d.Annotations[annotationFiles] = withdraws
+	d.Annotations[annotationFiles] = removeMode
 	mountDocuments(d, false)
 	return d, nil
 }
 
-// mountDocuments gives couriers the directory of documents on the host.
+// mountDocuments mounts the host's directory of documents.
 func mountDocuments(d *appsv1.DaemonSet, readOnly bool) {
 	mountHost(d, "documents", placement.Dir, "/host"+placement.Dir, readOnly)
 	container := &d.Spec.Template.Spec.Containers[0]
 	container.Command = append(container.Command, "--to", "/host"+placement.Dir)
 }
 
-// passesRequests gives couriers the requests to the nodes of a role, and the directory of the host for its own. The ConfigMap exists
-// only while changes are applied on running nodes; couriers are not restarted for it.
-func passesRequests(d *appsv1.DaemonSet, role string) {
+// mountRequests mounts the requests to the nodes of a role, and the host's directory for them. The ConfigMap is optional, so that couriers
+// are not restarted when it is created or deleted.
+func mountRequests(d *appsv1.DaemonSet, role string) {
 	const requests, host = "/requests", "/host/apply"
 	yes := true
 	mountHost(d, "apply", requestDir, host, false)
@@ -223,7 +223,7 @@ func mountHost(d *appsv1.DaemonSet, name, directory, at string, readOnly bool) {
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: at, ReadOnly: readOnly})
 }
 
-// nodesOf selects the nodes of a role, as roleOf tells them.
+// nodesOf selects the nodes for which roleOf returns the role.
 func nodesOf(role string, configured []string) *corev1.NodeSelector {
 	is := func(role string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: rolePrefix + role, Operator: corev1.NodeSelectorOpExists}
@@ -242,7 +242,7 @@ func nodesOf(role string, configured []string) *corev1.NodeSelector {
 		all = append(all, is(role))
 	}
 	for _, other := range configured {
-		// Of several roles of their own, the first by the alphabet counts; a worker is what has none.
+		// Of several custom roles, the first in alphabetical order counts; a node without one is a worker.
 		if other != "master" && other != "worker" && (role == "worker" || other < role) {
 			all = append(all, not(other))
 		}

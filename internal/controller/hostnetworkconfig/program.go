@@ -19,20 +19,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// annotationUnits is on MachineConfigs with the program, and is the digest of what they were written with.
+// annotationUnits is the digest of the units in a MachineConfig with host-network.
 const annotationUnits = "network.operator.openshift.io/units"
 
 // program is the MachineConfig with host-network of one role, as it is.
 type program struct {
 	object *unstructured.Unstructured
-	// idle says that a restart for it costs nothing: all pools that get it are paused, with other changes to come.
+	// idle is true if all pools of the role are paused with other pending changes, so that a restart costs nothing.
 	idle bool
 }
 
-// readPrograms reads the MachineConfigs with the program that exist, by role, and the pools that get them.
-func (c *Controller) readPrograms(ctx context.Context, w *world) error {
+// readPrograms reads the existing MachineConfigs with host-network, by role, and their pools.
+func (c *Controller) readPrograms(ctx context.Context, w *input) error {
 	w.Programs = map[string]program{}
-	for key := range w.There {
+	for key := range w.Live {
 		role, ok := hostprogram.RoleOf(key.name)
 		if key.kind.Kind != "MachineConfig" || !ok {
 			continue
@@ -60,14 +60,14 @@ func (c *Controller) readPrograms(ctx context.Context, w *world) error {
 	return nil
 }
 
-// idle reports whether each pool that gets the MachineConfigs of a role is paused, and has changes to come.
+// idle reports whether all pools that use the MachineConfigs of a role are paused and have pending changes.
 func idle(role string, pools []unstructured.Unstructured) bool {
 	concerned := 0
 	for i := range pools {
 		var selector metav1.LabelSelector
 		raw, _, _ := unstructured.NestedMap(pools[i].Object, "spec", "machineConfigSelector")
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector) != nil {
-			return false // nothing is known of this pool
+			return false // the pool is unreadable
 		}
 		selects, err := metav1.LabelSelectorAsSelector(&selector)
 		if err != nil {
@@ -87,16 +87,16 @@ func idle(role string, pools []unstructured.Unstructured) bool {
 	return concerned > 0
 }
 
-// program returns the MachineConfig with host-network of a config, or nil if the config wants none. note is a sentence for the
-// condition Rendered. A change that restarts nodes is made for the config's author only, or while it costs nothing.
-func (c *Controller) program(w world, config roleConfig) (made *object, note string, err error) {
+// program returns the MachineConfig with host-network for a config; nil if it is not requested. note is a message for the condition
+// Rendered. A change that restarts nodes is made only if the author accepts it, or if it costs nothing.
+func (c *Controller) program(w input, config roleConfig) (made *object, note string, err error) {
 	if !w.MachineConfigs || config.Spec.Applier != networkv1.ApplierHostNetwork {
 		return nil, "", nil
 	}
 	role := canonicalRole(config.Spec.Role)
 	existing, exists := w.Programs[role]
 	if c.Image == "" && !exists {
-		return nil, "", fmt.Errorf("no image of host-network is known (HOST_NETWORK_IMAGE), so that the nodes of role %s keep the service of the machine-config operator", role)
+		return nil, "", fmt.Errorf("the image of host-network is unknown (HOST_NETWORK_IMAGE); the nodes of role %s keep the service of the machine-config operator", role)
 	}
 	if !exists {
 		u, err := hostprogram.MachineConfig(role, c.Image, c.Units)
@@ -106,29 +106,29 @@ func (c *Controller) program(w world, config roleConfig) (made *object, note str
 	if err != nil || c.Image == "" {
 		return c.programObject(kept, config.Name), "", err
 	}
-	fresh, err := hostprogram.MachineConfig(role, c.Image, c.Units)
+	latest, err := hostprogram.MachineConfig(role, c.Image, c.Units)
 	if err != nil {
 		return nil, "", err
 	}
-	is, err := hostprogram.Restarting(kept.Object)
+	units, err := hostprogram.Restarting(kept.Object)
 	if err != nil {
 		return nil, "", err
 	}
-	latest, err := hostprogram.Restarting(fresh.Object)
+	latestUnits, err := hostprogram.Restarting(latest.Object)
 	switch {
 	case err != nil:
 		return nil, "", err
-	case is == latest, existing.idle, config.Annotations[networkv1.AcceptRestart] == latest,
-		is != existing.object.GetAnnotations()[annotationUnits]: // another client has changed it; nothing is lost
-		return c.programObject(fresh, config.Name), "", nil
+	case units == latestUnits, existing.idle, config.Annotations[networkv1.AcceptRestart] == latestUnits,
+		units != existing.object.GetAnnotations()[annotationUnits]: // another client has changed it, which restarts the nodes anyway
+		return c.programObject(latest, config.Name), "", nil
 	}
-	return c.programObject(kept, config.Name), fmt.Sprintf("MachineConfig %s keeps the units of an earlier version of the operator, since new ones restart the nodes; "+
-		"they are replaced while all pools of the role are paused with other changes, or with the annotation %s=%s", kept.GetName(), networkv1.AcceptRestart, latest), nil
+	return c.programObject(kept, config.Name), fmt.Sprintf("MachineConfig %s keeps the units of an earlier version of the operator, because new ones restart the nodes; "+
+		"they are replaced while all pools of the role are paused with other changes, or with the annotation %s=%s", kept.GetName(), networkv1.AcceptRestart, latestUnits), nil
 }
 
-// programsLeft returns the MachineConfigs with host-network of roles without a valid config: neither a mistake nor a deletion asks for
-// a restart. Nodes that are created later pull the image of today.
-func (c *Controller) programsLeft(w world, valid []string) (all []object, errs []string) {
+// orphanedPrograms returns the MachineConfigs with host-network of roles without a valid config, since neither an error nor a deletion may
+// restart nodes. Their image is updated for new nodes.
+func (c *Controller) orphanedPrograms(w input, valid []string) (all []object, errs []string) {
 	for role, p := range w.Programs {
 		if slices.Contains(valid, role) {
 			continue
@@ -153,6 +153,6 @@ func (c *Controller) programObject(u *unstructured.Unstructured, config string) 
 	if units, err := hostprogram.Restarting(u.Object); err == nil {
 		u.SetAnnotations(map[string]string{annotationUnits: units})
 	}
-	made := c.stamped(manifest.Object{Object: u}, config)
+	made := c.withLabels(manifest.Object{Object: u}, config)
 	return &made
 }

@@ -84,7 +84,7 @@ func (c *cluster) pool(role string, paused bool, next, now string) {
 // upgrade is the operator of another version: it has another image and other units, and remembers nothing.
 func (c *cluster) upgrade(version string) {
 	c.Controller.Image, c.Controller.Version, c.Units = "host-network:"+version, version, unitsOf(version)
-	c.made, c.renders = nil, nil
+	c.lastApplied, c.renderCache = nil, nil
 	c.reconcile()
 }
 
@@ -98,7 +98,7 @@ func TestAnUpgradeOfTheOperatorRestartsNoNode(t *testing.T) {
 
 	c.upgrade("v2")
 	c.hasProgram("after the upgrade", "worker", "IMAGE=host-network:v2", "v1")
-	c.is("workers", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "keeps the units of an earlier version of the operator")
+	c.wantCondition("workers", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "keeps the units of an earlier version of the operator")
 
 	c.pool("worker", false, "rendered-2", "rendered-1")
 	c.reconcile()
@@ -110,7 +110,7 @@ func TestAnUpgradeOfTheOperatorRestartsNoNode(t *testing.T) {
 	c.pool("infra", true, "rendered-4", "rendered-3")
 	c.reconcile()
 	c.hasProgram("all pools will restart anyway", "worker", "IMAGE=host-network:v2", "v2")
-	c.is("workers", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("workers", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "")
 }
 
 func TestTheAuthorAcceptsARestart(t *testing.T) {
@@ -193,7 +193,7 @@ func TestWithoutTheFieldNodesKeepTheStockService(t *testing.T) {
 	c.Controller.Image = ""
 	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Applier = networkv1.ApplierHostNetwork })
 	c.reconcile()
-	c.is("workers", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "no image of host-network is known (HOST_NETWORK_IMAGE)")
+	c.wantCondition("workers", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "the image of host-network is unknown (HOST_NETWORK_IMAGE)")
 }
 
 func TestElsewhereTheFieldHasNoEffect(t *testing.T) {
@@ -201,5 +201,5 @@ func TestElsewhereTheFieldHasNoEffect(t *testing.T) {
 	c.config("workers", workersWithProgram)
 	c.reconcile()
 	c.hasProgram("on plain Kubernetes", "worker", "", "")
-	c.is("workers", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "")
+	c.wantCondition("workers", networkv1.ConditionRendered, metav1.ConditionTrue, "AsExpected", "")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// nodeState is what a rollout needs to know of one node.
+// nodeState is the state of a node for a rollout.
 type nodeState struct {
 	// host is the state of the node without the rollout.
 	host   networkv1.HostStatus
@@ -23,22 +23,22 @@ type nodeState struct {
 	ready  bool
 }
 
-// live reports whether changed documents are applied on nodes that run.
+// live reports whether changed documents are applied on running nodes.
 func live(config *networkv1.HostNetworkConfig) bool {
 	return config.Spec.Rollout != nil && config.Spec.Rollout.Strategy == networkv1.RolloutLive
 }
 
-// rollOut decides which nodes apply their document now, and writes into each node's state how far it is. asked are the requests that are
-// made already; those that are not answered stay. Nodes begin in the order of their names, as many at a time as r allows; a node
-// that is not ready is one of these. No node begins after one has failed.
-func rollOut(r networkv1.Rollout, nodes []nodeState, asked nodereport.Requests) (nodereport.Requests, string) {
+// rollOut returns the requests to nodes, and updates each node's state. current are the existing requests; unanswered ones stay. Nodes
+// start in the order of their names, at most r.MaxUnavailable at a time, which includes nodes that are not ready. stop is the reason why no
+// further node starts after a failure.
+func rollOut(r networkv1.Rollout, nodes []nodeState, current nodereport.Requests) (nodereport.Requests, string) {
 	requests := nodereport.Requests{}
 	var failed []string
 	busy, limit := 0, max(1, int(r.MaxUnavailable))
 	for i := range nodes {
 		n := &nodes[i]
 		want := nodereport.Request{File: n.host.File, SHA256: n.host.SHA256, Attempt: r.Attempt}
-		if asked[n.host.Node] == want && !n.report.Answered(want) && n.host.Result != networkv1.Applied {
+		if current[n.host.Node] == want && !n.report.Answered(want) && n.host.Result != networkv1.Applied {
 			requests[n.host.Node] = want
 			n.host.Result, n.host.Message = networkv1.Applying, fmt.Sprintf("the node was asked to apply %s", n.host.File)
 		}
@@ -51,21 +51,21 @@ func rollOut(r networkv1.Rollout, nodes []nodeState, asked nodereport.Requests) 
 	}
 	stop := ""
 	if len(failed) > 0 {
-		stop = fmt.Sprintf("the rollout has stopped, since %s could not apply the document; it continues with another document, or with another spec.rollout.attempt", strings.Join(failed, ", "))
+		stop = fmt.Sprintf("the rollout has stopped because %s could not apply the document; to continue, change the document or spec.rollout.attempt", strings.Join(failed, ", "))
 	}
 	for i := range nodes {
 		n := &nodes[i]
 		want := nodereport.Request{File: n.host.File, SHA256: n.host.SHA256, Attempt: r.Attempt}
-		if !waits(*n, want) {
+		if !eligible(*n, want) {
 			continue
 		}
 		switch {
 		case !n.ready:
-			n.host.Result, n.host.Message = networkv1.Pending, "the node is not ready, and is not asked to apply its document before it is; it also applies it at its next boot"
+			n.host.Result, n.host.Message = networkv1.Pending, "the node is not ready; it applies its document when it is ready, or at its next boot"
 		case stop != "":
 			n.host.Result, n.host.Message = networkv1.Pending, stop
 		case busy >= limit:
-			n.host.Result, n.host.Message = networkv1.Pending, fmt.Sprintf("the node waits for its turn: %d of %d that may be unavailable are", busy, limit)
+			n.host.Result, n.host.Message = networkv1.Pending, fmt.Sprintf("the node waits: %d of at most %d nodes are unavailable", busy, limit)
 		default:
 			busy++
 			requests[n.host.Node] = want
@@ -75,9 +75,9 @@ func rollOut(r networkv1.Rollout, nodes []nodeState, asked nodereport.Requests) 
 	return requests, stop
 }
 
-// waits reports whether a node has a document that it can be asked to apply: the program has run since the node's boot, and said something
-// about another document or in another attempt.
-func waits(n nodeState, want nodereport.Request) bool {
+// eligible reports whether a node can be asked to apply its document: host-network has run since the node's boot, and has reported another
+// document or attempt.
+func eligible(n nodeState, want nodereport.Request) bool {
 	switch n.host.Result {
 	case networkv1.Applied, networkv1.Applying:
 		return false
@@ -85,8 +85,8 @@ func waits(n nodeState, want nodereport.Request) bool {
 	return want.File != "" && n.report.Delivery == "" && n.report.Result != "" && !n.report.Answered(want)
 }
 
-// readRequests reads the requests that are made for the nodes of configs that apply changes on running nodes, by role.
-func (c *Controller) readRequests(ctx context.Context, w *world) error {
+// readRequests reads the existing requests of live rollouts, by role.
+func (c *Controller) readRequests(ctx context.Context, w *input) error {
 	w.Requests = map[string]nodereport.Requests{}
 	for i := range w.Configs {
 		if !live(&w.Configs[i]) {
@@ -102,7 +102,7 @@ func (c *Controller) readRequests(ctx context.Context, w *world) error {
 		}
 		requests, err := nodereport.DecodeRequests([]byte(cm.Data[nodereport.RequestsKey]))
 		if err != nil {
-			c.Log.Warn("requests are written again", "configMap", key.Name, "error", err)
+			c.Log.Warn("requests are unreadable and will be rewritten", "configMap", key.Name, "error", err)
 			continue
 		}
 		w.Requests[role] = requests
@@ -121,7 +121,7 @@ func (c *Controller) requestsObject(config roleConfig, requests nodereport.Reque
 	if err != nil {
 		return object{}, err
 	}
-	o := c.stamped(made, config.Name)
-	o.passing = true
+	o := c.withLabels(made, config.Name)
+	o.transient = true
 	return o, nil
 }

@@ -22,41 +22,41 @@ import (
 )
 
 func TestRollOut(t *testing.T) {
-	const is, was = "new", "old"
+	const wantCondition, was = "new", "old"
 	node := func(name string, ready bool, result networkv1.Result, report nodereport.Report) nodeState {
 		report.Node = name
-		return nodeState{host: networkv1.HostStatus{Name: name, Node: name, File: "cluster.yml", SHA256: is, Result: result}, report: report, ready: ready}
+		return nodeState{host: networkv1.HostStatus{Name: name, Node: name, File: "cluster.yml", SHA256: wantCondition, Result: result}, report: report, ready: ready}
 	}
 	old := nodereport.Report{Result: "applied", SHA256: was}
-	done := nodereport.Report{Result: "applied", SHA256: is}
+	done := nodereport.Report{Result: "applied", SHA256: wantCondition}
 	back := func(attempt int32) nodereport.Report {
-		return nodereport.Report{Result: "rolled-back", SHA256: is, Attempt: attempt}
+		return nodereport.Report{Result: "rolled-back", SHA256: wantCondition, Attempt: attempt}
 	}
 	want := func(attempt int32) nodereport.Request {
-		return nodereport.Request{File: "cluster.yml", SHA256: is, Attempt: attempt}
+		return nodereport.Request{File: "cluster.yml", SHA256: wantCondition, Attempt: attempt}
 	}
 	for _, tt := range []struct {
 		why     string
 		rollout networkv1.Rollout
 		nodes   []nodeState
-		asked   nodereport.Requests
+		current nodereport.Requests
 		begins  []string
 		stops   bool
 	}{
 		{why: "one after the other", nodes: []nodeState{node("a", true, networkv1.Pending, old), node("b", true, networkv1.Pending, old)}, begins: []string{"a"}},
 		{why: "two at a time", rollout: networkv1.Rollout{MaxUnavailable: 2}, begins: []string{"a", "b"},
 			nodes: []nodeState{node("a", true, networkv1.Pending, old), node("b", true, networkv1.Pending, old), node("c", true, networkv1.Pending, old)}},
-		{why: "a node that is asked stays it, also before the others by name", asked: nodereport.Requests{"b": want(0)}, begins: []string{"b"},
+		{why: "a node that is asked stays it, also before the others by name", current: nodereport.Requests{"b": want(0)}, begins: []string{"b"},
 			nodes: []nodeState{node("a", true, networkv1.Pending, old), node("b", true, networkv1.Pending, old)}},
-		{why: "it is not counted twice while it is not ready", rollout: networkv1.Rollout{MaxUnavailable: 2}, asked: nodereport.Requests{"a": want(0)}, begins: []string{"a", "b"},
+		{why: "it is not counted twice while it is not ready", rollout: networkv1.Rollout{MaxUnavailable: 2}, current: nodereport.Requests{"a": want(0)}, begins: []string{"a", "b"},
 			nodes: []nodeState{node("a", false, networkv1.Pending, old), node("b", true, networkv1.Pending, old)}},
-		{why: "a request for an older document is void", asked: nodereport.Requests{"b": {File: "cluster.yml", SHA256: was}}, begins: []string{"a"},
+		{why: "a request for an older document is void", current: nodereport.Requests{"b": {File: "cluster.yml", SHA256: was}}, begins: []string{"a"},
 			nodes: []nodeState{node("a", true, networkv1.Pending, old), node("b", true, networkv1.Pending, old)}},
-		{why: "the next one after an answer", asked: nodereport.Requests{"a": want(0)}, begins: []string{"b"},
+		{why: "the next one after an answer", current: nodereport.Requests{"a": want(0)}, begins: []string{"b"},
 			nodes: []nodeState{node("a", true, networkv1.Applied, done), node("b", true, networkv1.Pending, old)}},
-		{why: "nothing after a rollback", asked: nodereport.Requests{"a": want(0)}, stops: true,
+		{why: "nothing after a rollback", current: nodereport.Requests{"a": want(0)}, stops: true,
 			nodes: []nodeState{node("a", true, networkv1.RolledBack, back(0)), node("b", true, networkv1.Pending, old)}},
-		{why: "what is asked already goes on after a rollback elsewhere", rollout: networkv1.Rollout{MaxUnavailable: 2}, asked: nodereport.Requests{"b": want(0)}, begins: []string{"b"}, stops: true,
+		{why: "what is asked already goes on after a rollback elsewhere", rollout: networkv1.Rollout{MaxUnavailable: 2}, current: nodereport.Requests{"b": want(0)}, begins: []string{"b"}, stops: true,
 			nodes: []nodeState{node("a", true, networkv1.RolledBack, back(0)), node("b", true, networkv1.Pending, old), node("c", true, networkv1.Pending, old)}},
 		{why: "another attempt begins with the node that rolled back", rollout: networkv1.Rollout{Attempt: 1}, begins: []string{"a"},
 			nodes: []nodeState{node("a", true, networkv1.RolledBack, back(0)), node("b", true, networkv1.Pending, old)}},
@@ -66,7 +66,7 @@ func TestRollOut(t *testing.T) {
 		{why: "so is one that gets no files", begins: []string{"b"},
 			nodes: []nodeState{node("a", true, networkv1.Failed, nodereport.Report{Result: "applied", SHA256: was, Delivery: "no space"}), node("b", true, networkv1.Pending, old)}},
 	} {
-		requests, stop := rollOut(tt.rollout, tt.nodes, tt.asked)
+		requests, stop := rollOut(tt.rollout, tt.nodes, tt.current)
 		var begins []string
 		for name, request := range requests {
 			begins = append(begins, name)
@@ -78,7 +78,7 @@ func TestRollOut(t *testing.T) {
 			t.Errorf("%s: %v begin, and it stops: %q", tt.why, begins, stop)
 		}
 		for _, n := range tt.nodes {
-			if _, asked := requests[n.host.Node]; asked != (n.host.Result == networkv1.Applying) {
+			if _, current := requests[n.host.Node]; current != (n.host.Result == networkv1.Applying) {
 				t.Errorf("%s: %s is %s", tt.why, n.host.Node, n.host.Result)
 			}
 		}
@@ -112,7 +112,7 @@ func newHosts(c *cluster, names ...string) *hosts {
 		h.works[name] = true
 		h.couriers[name] = &courier.Courier{
 			Node: name, From: filepath.Join(dir, "files"), To: filepath.Join(dir, "etc"), Requests: filepath.Join(dir, "requests", nodereport.RequestsKey),
-			Request: filepath.Join(dir, "apply", "request.json"), Report: filepath.Join(dir, "report.json"), Repeat: time.Hour, Again: time.Hour,
+			Request: filepath.Join(dir, "apply", "request.json"), Report: filepath.Join(dir, "report.json"), PublishInterval: time.Hour, RequestInterval: time.Hour,
 			Publisher: courier.ConfigMaps{Client: api}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}
 	}
@@ -150,8 +150,8 @@ func (h *hosts) volume(configMap, dir string) {
 	}
 }
 
-// says has the program on a host report its document.
-func (h *hosts) says(name, result, attempt string) {
+// contains has the program on a host report its document.
+func (h *hosts) writeReport(name, result, attempt string) {
 	h.t.Helper()
 	c := h.couriers[name]
 	content, err := os.ReadFile(filepath.Join(c.To, "cluster.yml"))
@@ -180,7 +180,7 @@ func (h *hosts) turn() {
 		}
 		_, attempt, _ := strings.Cut(string(text), `"attempt":`)
 		h.applied = append(h.applied, name)
-		h.says(name, map[bool]string{true: "applied", false: "rolled-back"}[h.works[name]], strings.TrimSuffix(attempt, "}"))
+		h.writeReport(name, map[bool]string{true: "applied", false: "rolled-back"}[h.works[name]], strings.TrimSuffix(attempt, "}"))
 		if err := os.Remove(c.Request); err != nil {
 			h.t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func (h *hosts) boot() {
 	h.t.Helper()
 	h.turn()
 	for name := range h.couriers {
-		h.says(name, "applied", "0")
+		h.writeReport(name, "applied", "0")
 	}
 	h.turn()
 	h.reconcile()
@@ -217,14 +217,14 @@ func TestAChangeIsAppliedOnOneNodeAfterTheOther(t *testing.T) {
 	c.config("workers", liveWorkers)
 	h.boot()
 	h.did("nothing has changed")
-	c.is("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
+	c.wantCondition("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
 
 	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Bridge.MTU = 9000 })
 	h.turn()
 	h.did("the first turn", "w-0")
 	c.reconcile()
 	status := c.get("workers").Status
-	if status.AppliedNodes != 1 || status.Hosts[1].Result != networkv1.Applying || !strings.Contains(status.Hosts[2].Message, "waits for its turn") {
+	if status.AppliedNodes != 1 || status.Hosts[1].Result != networkv1.Applying || !strings.Contains(status.Hosts[2].Message, "the node waits: ") {
 		t.Errorf("the status is %+v", status.Hosts)
 	}
 	h.turn()
@@ -233,7 +233,7 @@ func TestAChangeIsAppliedOnOneNodeAfterTheOther(t *testing.T) {
 	h.did("the third turn", "w-2")
 	h.turn()
 	h.did("all have it")
-	c.is("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
+	c.wantCondition("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
 	if slices.ContainsFunc(c.get("workers").Status.Rendered, func(r networkv1.RenderedObject) bool { return r.Name == nodereport.RequestsName("worker") }) {
 		t.Error("requests are listed as what is rendered")
 	}
@@ -250,7 +250,7 @@ func TestARolloutStopsAtTheFirstNodeThatRolledBack(t *testing.T) {
 		h.turn()
 	}
 	h.did("the second one rolled back", "w-0", "w-1")
-	c.is("workers", networkv1.ConditionApplied, metav1.ConditionFalse, "NodesFailed", "w-1: as it should; the rollout has stopped, since w-1 could not")
+	c.wantCondition("workers", networkv1.ConditionApplied, metav1.ConditionFalse, "NodesFailed", "w-1: as it should; the rollout has stopped because w-1 could not")
 	if host := c.get("workers").Status.Hosts[1]; host.Result != networkv1.RolledBack {
 		t.Errorf("w-1 is %+v", host)
 	}
@@ -261,7 +261,7 @@ func TestARolloutStopsAtTheFirstNodeThatRolledBack(t *testing.T) {
 		h.turn()
 	}
 	h.did("with another attempt", "w-1", "w-2")
-	c.is("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
+	c.wantCondition("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
 }
 
 func TestNodesThatAreNotReadyHoldARolloutUp(t *testing.T) {
@@ -273,7 +273,7 @@ func TestNodesThatAreNotReadyHoldARolloutUp(t *testing.T) {
 	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Bridge.MTU = 9000 })
 	h.turn()
 	h.did("one is down")
-	if hosts := c.get("workers").Status.Hosts; !strings.Contains(hosts[0].Message, "not ready") || !strings.Contains(hosts[1].Message, "waits for its turn") {
+	if hosts := c.get("workers").Status.Hosts; !strings.Contains(hosts[0].Message, "not ready") || !strings.Contains(hosts[1].Message, "the node waits: ") {
 		t.Errorf("the hosts are %+v", hosts)
 	}
 	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Rollout.MaxUnavailable = 2 })

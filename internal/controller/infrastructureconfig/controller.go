@@ -1,11 +1,10 @@
-// Package infrastructureconfig keeps what Infrastructure/cluster says of virtual addresses and machine networks in one
-// piece, on platforms whose machines are one's own.
+// Package infrastructureconfig synchronizes the virtual addresses and machine networks in spec and status of Infrastructure/cluster, on
+// platforms with user-provided machines.
 //
-// Input: Infrastructure/cluster. Output: its specification, where that is empty; its status, which follows the
-// specification; events on it; findings of component InfrastructureConfig.
+// Input: Infrastructure/cluster. Output: its specification, where that is empty; its status, which follows the specification; events on it;
+// findings of component InfrastructureConfig.
 //
-// It must never let a first virtual address or the first machine network change, nor write a specification that says
-// something already.
+// The controller never accepts a change of a first virtual address or of the first machine network, and never overwrites a specification.
 package infrastructureconfig
 
 import (
@@ -29,16 +28,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Name is the name of the loop in logs and on the board.
+// Name is the name of the controller in logs and on the board.
 const Name = "infrastructureconfig"
 
-// infrastructureName is the name of the one Infrastructure of a cluster.
+// infrastructureName is the name of the Infrastructure of a cluster.
 const infrastructureName = "cluster"
 
-// fieldManager owns what this loop writes.
+// fieldManager owns the fields that the controller writes.
 const fieldManager = client.FieldOwner("cluster-network-operator/infrastructureconfig")
 
-// component is the part of the cluster that the findings are about.
+// component is the component of the controller's findings.
 const component = "InfrastructureConfig"
 
 // Reasons of findings and events.
@@ -48,10 +47,10 @@ const (
 	reasonStatus = "UpdateInfrastructureStatus"
 )
 
-// longestNote is how long the API server lets the text of an event be.
-const longestNote = 1024
+// maxNote is the API server's limit for the note of an event, in bytes.
+const maxNote = 1024
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller synchronizes Infrastructure/cluster. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache, and writes.
 	Client client.Client
@@ -59,18 +58,18 @@ type Controller struct {
 	Events events.EventRecorder
 	Log    *slog.Logger
 
-	// told is what users know of already.
-	told string
+	// lastMessage is the message of the last event.
+	lastMessage string
 }
 
-// needs are the kinds that the API server must serve.
-func needs() []schema.GroupKind {
+// requiredKinds are the kinds that the API server must serve.
+func requiredKinds() []schema.GroupKind {
 	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "Infrastructure"}}
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: needs(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: requiredKinds(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -78,20 +77,20 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{}, loop.On(mgr, &configv1.Infrastructure{}, once))
 }
 
-// Reconcile brings specification and status in line.
+// Reconcile synchronizes specification and status.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var infra configv1.Infrastructure
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: infrastructureName}, &infra); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("read infrastructure: %w", err)
 		}
-		c.told = ""
+		c.lastMessage = ""
 		c.Board.Report(Name)
 		return reconcile.Result{}, nil
 	}
 	r := synchronize(&infra)
-	if len(r.differing) > 0 {
-		c.Log.Warn("fields of the status differed from the lists that replace them", "fields", r.differing)
+	if len(r.conflicting) > 0 {
+		c.Log.Warn("fields of the status differ from the lists that replace them", "fields", r.conflicting)
 	}
 	if reason, err := c.write(ctx, &infra, r.infra); err != nil {
 		if client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
@@ -99,31 +98,31 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	c.tell(&infra, r.errs)
+	c.report(&infra, r.errs)
 	return reconcile.Result{}, nil
 }
 
-// write writes what differs: first the specification, then the status. It returns the reason that stands for the error.
+// write writes the specification and then the status, if they differ. It returns the reason for an error.
 func (c *Controller) write(ctx context.Context, before, after *configv1.Infrastructure) (string, error) {
 	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		if err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(specOf(after)), fieldManager, client.ForceOwnership); err != nil {
 			return reasonSpec, fmt.Errorf("apply specification: %w", err)
 		}
-		c.Log.Info("the specification of the infrastructure is filled from its status")
+		c.Log.Info("filled the specification of the infrastructure from its status")
 	}
 	if !equality.Semantic.DeepEqual(before.Status, after.Status) {
 		if err := c.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(statusOf(after)), fieldManager, client.ForceOwnership); err != nil {
 			return reasonStatus, fmt.Errorf("apply status: %w", err)
 		}
-		c.Log.Info("the status of the infrastructure follows its specification")
+		c.Log.Info("updated the status of the infrastructure from its specification")
 	}
 	return "", nil
 }
 
-// tell reports what is wrong with the specification, and makes an event of it when it is new.
-func (c *Controller) tell(infra *configv1.Infrastructure, errs field.ErrorList) {
+// report reports the errors of the specification, and records an event for new ones.
+func (c *Controller) report(infra *configv1.Infrastructure, errs field.ErrorList) {
 	if len(errs) == 0 {
-		c.told = ""
+		c.lastMessage = ""
 		c.Board.Report(Name)
 		return
 	}
@@ -134,18 +133,18 @@ func (c *Controller) tell(infra *configv1.Infrastructure, errs field.ErrorList) 
 	message := fmt.Sprintf("Error while synchronizing spec and status of infrastructures.config.openshift.io/cluster: %s. Use 'kubectl edit infrastructures.config.openshift.io cluster' to fix; the status stays as it is.",
 		strings.Join(lines, "; "))
 	c.Board.Report(Name, degraded(reasonSync, message))
-	if message != c.told {
+	if message != c.lastMessage {
 		note := message
-		if len(note) > longestNote {
-			note = strings.ToValidUTF8(note[:longestNote-3], "") + "..."
+		if len(note) > maxNote {
+			note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 		}
-		c.Log.Warn("the infrastructure is not followed", "message", message)
+		c.Log.Warn("the specification of the infrastructure is not applied", "message", message)
 		c.Events.Eventf(infra, nil, corev1.EventTypeWarning, reasonSync, "Reconcile", "%s", note)
 	}
-	c.told = message
+	c.lastMessage = message
 }
 
 func degraded(reason, message string) status.Finding {
-	// What someone has written does not become right by waiting.
+	// An invalid specification does not become valid without a change.
 	return status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Immediate: reason == reasonSync}
 }

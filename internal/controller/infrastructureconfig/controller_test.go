@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	apitest.Main(m, apitest.Options{Audit: true, OpenShift: []string{"infrastructures.config.openshift.io"}})
 }
 
-func pass(t *testing.T, c *Controller) []string {
+func reconcileOnce(t *testing.T, c *Controller) []string {
 	t.Helper()
 	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 	server := apitest.Shared(t)
 	recorder := events.NewFakeRecorder(10)
 	c := &Controller{Client: server.Client, Board: &report.Board{}, Events: recorder, Log: slog.New(slog.DiscardHandler)}
-	if got := pass(t, c); got != nil {
+	if got := reconcileOnce(t, c); got != nil {
 		t.Errorf("without an Infrastructure there is %v", got)
 	}
 	infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.InfrastructureSpec{
@@ -56,7 +56,7 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 	if err := server.Client.Status().Update(t.Context(), infra); err != nil {
 		t.Fatal(err)
 	}
-	if got := pass(t, c); got != nil {
+	if got := reconcileOnce(t, c); got != nil {
 		t.Errorf("there is %v", got)
 	}
 	now := get()
@@ -67,10 +67,10 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 		t.Errorf("what is not the loop's has changed: %+v", now)
 	}
 	for range 2 {
-		pass(t, c)
+		reconcileOnce(t, c)
 	}
-	if again := get(); again.ResourceVersion != now.ResourceVersion {
-		t.Error("a pass without news has written something")
+	if unchanged := get(); unchanged.ResourceVersion != now.ResourceVersion {
+		t.Error("a reconcile without changes has written something")
 	}
 
 	edit := func(change func(*configv1.BareMetalPlatformSpec)) {
@@ -83,7 +83,7 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 		}
 	}
 	edit(func(s *configv1.BareMetalPlatformSpec) { dual(s, nil) })
-	if got := pass(t, c); got != nil {
+	if got := reconcileOnce(t, c); got != nil {
 		t.Errorf("with a second family there is %v", got)
 	}
 	now = get()
@@ -93,7 +93,7 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 
 	edit(func(s *configv1.BareMetalPlatformSpec) { s.APIServerInternalIPs[0] = "192.168.1.7" })
 	for range 2 {
-		if diff := cmp.Diff([]string{"InfrastructureConfig SyncInfrastructureSpecAndStatus"}, pass(t, c)); diff != "" {
+		if diff := cmp.Diff([]string{"InfrastructureConfig SyncInfrastructureSpecAndStatus"}, reconcileOnce(t, c)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -104,7 +104,7 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 		t.Errorf("event %q, and %d more", event, len(recorder.Events))
 	}
 	edit(func(s *configv1.BareMetalPlatformSpec) { s.APIServerInternalIPs[0] = "192.168.1.1" })
-	if got := pass(t, c); got != nil {
-		t.Errorf("put back, there is %v", got)
+	if got := reconcileOnce(t, c); got != nil {
+		t.Errorf("after the restore there is %v", got)
 	}
 }

@@ -5,10 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// specOf is the specification that is applied: the fields that are kept in line and no others, since who applies a field
-// owns it.
+// specOf returns the specification to apply, with exactly the synchronized fields.
 func specOf(infra *configv1.Infrastructure) *unstructured.Unstructured {
-	s := siteOf(infra)
+	s := platformOf(infra)
 	if s == nil || s.desired == nil {
 		return object(nil)
 	}
@@ -18,21 +17,21 @@ func specOf(infra *configv1.Infrastructure) *unstructured.Unstructured {
 	}}}})
 }
 
-// statusOf is the status that is applied, likewise.
+// statusOf returns the status to apply, with exactly the synchronized fields.
 func statusOf(infra *configv1.Infrastructure) *unstructured.Unstructured {
-	s := siteOf(infra)
+	s := platformOf(infra)
 	if s == nil {
 		return object(nil)
 	}
-	fields := map[string]any{"apiServerInternalIPs": list(*s.api.many), "ingressIPs": list(*s.ingress.many)}
-	for name, one := range map[string]*string{"apiServerInternalIP": s.api.one, "ingressIP": s.ingress.one} {
-		if *one != "" {
-			fields[name] = *one
+	fields := map[string]any{"apiServerInternalIPs": list(*s.api.all), "ingressIPs": list(*s.ingress.all)}
+	for name, single := range map[string]*string{"apiServerInternalIP": s.api.single, "ingressIP": s.ingress.single} {
+		if *single != "" {
+			fields[name] = *single
 		}
 	}
-	// Lists that are not there yet stay away: there is a difference to empty ones.
-	if d := s.desired; d != nil && *d.inForce != nil {
-		fields["machineNetworks"] = list(*d.inForce)
+	// Missing lists stay missing, since they differ from empty ones.
+	if d := s.desired; d != nil && *d.active != nil {
+		fields["machineNetworks"] = list(*d.active)
 	}
 	return object(map[string]any{"status": map[string]any{"platformStatus": map[string]any{s.name: fields}}})
 }

@@ -5,76 +5,75 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// virtual are the virtual addresses of one kind in the status: a list, and the field for one address that was there before it.
-type virtual struct {
-	one  *string
-	many *[]string
+// statusVIPs are the virtual addresses of one kind in the status: the list, and the older field for one address.
+type statusVIPs struct {
+	single *string
+	all    *[]string
 }
 
-// site is what an Infrastructure says of one of the platforms with virtual addresses of their own.
-type site struct {
-	// name is that of the platform's field in both specification and status.
+// platform are the virtual addresses in an Infrastructure of one platform.
+type platform struct {
+	// name is the name of the platform's field in specification and status.
 	name         string
-	api, ingress virtual
-	// desired is nil for platforms whose specification has none of this.
+	api, ingress statusVIPs
+	// desired is nil for platforms without these fields in the specification.
 	desired *desired
 }
 
-// desired is the part that people edit, and the machine networks that are in effect.
+// desired is the part of the specification that users edit, and the active machine networks.
 type desired struct {
 	path         *field.Path
 	api, ingress *[]configv1.IP
 	machines     *[]configv1.CIDR
-	inForce      *[]configv1.CIDR
-	// initial is true if the specification of the platform did not exist at all.
-	initial bool
-	// userManaged is true if people bring their own load balancer.
+	active       *[]configv1.CIDR
+	// created is true if the specification of the platform did not exist.
+	created bool
+	// userManaged is true if the load balancer is managed by the user.
 	userManaged bool
 }
 
-// siteOf returns the parts of an Infrastructure, as pointers into it. A specification that is missing is made, since it
-// came later than the status. It returns nil for platforms without virtual addresses, and for those without a status: such
-// are made by people who install without the installer, and stay as they are.
-func siteOf(infra *configv1.Infrastructure) *site {
+// platformOf returns pointers into an Infrastructure. A missing specification is created, since it is newer than the status. It returns nil
+// for platforms without virtual addresses, and without a status, as in installations without the installer.
+func platformOf(infra *configv1.Infrastructure) *platform {
 	status, spec := infra.Status.PlatformStatus, &infra.Spec.PlatformSpec
 	switch {
 	case status == nil:
 		return nil
 	case status.Type == configv1.BareMetalPlatformType && status.BareMetal != nil:
-		now, initial := status.BareMetal, ensure(&spec.BareMetal)
-		s := named("baremetal", virtual{&now.APIServerInternalIP, &now.APIServerInternalIPs}, virtual{&now.IngressIP, &now.IngressIPs})
-		s.desire(&spec.BareMetal.APIServerInternalIPs, &spec.BareMetal.IngressIPs, &spec.BareMetal.MachineNetworks, &now.MachineNetworks)
-		s.desired.initial, s.desired.userManaged = initial, now.LoadBalancer != nil && now.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged
+		now, created := status.BareMetal, ensure(&spec.BareMetal)
+		s := newPlatform("baremetal", statusVIPs{&now.APIServerInternalIP, &now.APIServerInternalIPs}, statusVIPs{&now.IngressIP, &now.IngressIPs})
+		s.setDesired(&spec.BareMetal.APIServerInternalIPs, &spec.BareMetal.IngressIPs, &spec.BareMetal.MachineNetworks, &now.MachineNetworks)
+		s.desired.created, s.desired.userManaged = created, now.LoadBalancer != nil && now.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged
 		return s
 	case status.Type == configv1.VSpherePlatformType && status.VSphere != nil:
-		now, initial := status.VSphere, ensure(&spec.VSphere)
-		s := named("vsphere", virtual{&now.APIServerInternalIP, &now.APIServerInternalIPs}, virtual{&now.IngressIP, &now.IngressIPs})
-		s.desire(&spec.VSphere.APIServerInternalIPs, &spec.VSphere.IngressIPs, &spec.VSphere.MachineNetworks, &now.MachineNetworks)
-		s.desired.initial, s.desired.userManaged = initial, now.LoadBalancer != nil && now.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged
+		now, created := status.VSphere, ensure(&spec.VSphere)
+		s := newPlatform("vsphere", statusVIPs{&now.APIServerInternalIP, &now.APIServerInternalIPs}, statusVIPs{&now.IngressIP, &now.IngressIPs})
+		s.setDesired(&spec.VSphere.APIServerInternalIPs, &spec.VSphere.IngressIPs, &spec.VSphere.MachineNetworks, &now.MachineNetworks)
+		s.desired.created, s.desired.userManaged = created, now.LoadBalancer != nil && now.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged
 		return s
 	case status.Type == configv1.OpenStackPlatformType && status.OpenStack != nil:
-		now, initial := status.OpenStack, ensure(&spec.OpenStack)
-		s := named("openstack", virtual{&now.APIServerInternalIP, &now.APIServerInternalIPs}, virtual{&now.IngressIP, &now.IngressIPs})
-		s.desire(&spec.OpenStack.APIServerInternalIPs, &spec.OpenStack.IngressIPs, &spec.OpenStack.MachineNetworks, &now.MachineNetworks)
-		s.desired.initial, s.desired.userManaged = initial, now.LoadBalancer != nil && now.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged
+		now, created := status.OpenStack, ensure(&spec.OpenStack)
+		s := newPlatform("openstack", statusVIPs{&now.APIServerInternalIP, &now.APIServerInternalIPs}, statusVIPs{&now.IngressIP, &now.IngressIPs})
+		s.setDesired(&spec.OpenStack.APIServerInternalIPs, &spec.OpenStack.IngressIPs, &spec.OpenStack.MachineNetworks, &now.MachineNetworks)
+		s.desired.created, s.desired.userManaged = created, now.LoadBalancer != nil && now.LoadBalancer.Type == configv1.LoadBalancerTypeUserManaged
 		return s
 	case status.Type == configv1.OvirtPlatformType && status.Ovirt != nil:
-		return named("ovirt", virtual{&status.Ovirt.APIServerInternalIP, &status.Ovirt.APIServerInternalIPs}, virtual{&status.Ovirt.IngressIP, &status.Ovirt.IngressIPs})
+		return newPlatform("ovirt", statusVIPs{&status.Ovirt.APIServerInternalIP, &status.Ovirt.APIServerInternalIPs}, statusVIPs{&status.Ovirt.IngressIP, &status.Ovirt.IngressIPs})
 	case status.Type == configv1.NutanixPlatformType && status.Nutanix != nil:
-		return named("nutanix", virtual{&status.Nutanix.APIServerInternalIP, &status.Nutanix.APIServerInternalIPs}, virtual{&status.Nutanix.IngressIP, &status.Nutanix.IngressIPs})
+		return newPlatform("nutanix", statusVIPs{&status.Nutanix.APIServerInternalIP, &status.Nutanix.APIServerInternalIPs}, statusVIPs{&status.Nutanix.IngressIP, &status.Nutanix.IngressIPs})
 	}
 	return nil
 }
 
-func named(name string, api, ingress virtual) *site {
-	return &site{name: name, api: api, ingress: ingress}
+func newPlatform(name string, api, ingress statusVIPs) *platform {
+	return &platform{name: name, api: api, ingress: ingress}
 }
 
-func (s *site) desire(api, ingress *[]configv1.IP, machines, inForce *[]configv1.CIDR) {
-	s.desired = &desired{path: field.NewPath("spec", "platformSpec", s.name), api: api, ingress: ingress, machines: machines, inForce: inForce}
+func (s *platform) setDesired(api, ingress *[]configv1.IP, machines, active *[]configv1.CIDR) {
+	s.desired = &desired{path: field.NewPath("spec", "platformSpec", s.name), api: api, ingress: ingress, machines: machines, active: active}
 }
 
-// ensure makes a part that is missing, and reports whether it was.
+// ensure creates a missing part, and reports whether it did.
 func ensure[T any](part **T) bool {
 	if *part != nil {
 		return false

@@ -7,78 +7,76 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// result is what becomes of an Infrastructure.
+// result is the result of a synchronization.
 type result struct {
-	// infra is the object as it is to be; the argument is left as it is.
+	// infra is the desired object; the argument is not modified.
 	infra *configv1.Infrastructure
-	// errs is everything that is wrong with the specification. The status is then not brought in line with it.
+	// errs are the errors of the specification, with which the status is not updated.
 	errs field.ErrorList
-	// differing are singular fields of the status that said something else than the list which took their place.
-	differing []string
+	// conflicting are singular fields of the status that differed from the list that replaces them.
+	conflicting []string
 }
 
-// synchronize brings specification and status of an Infrastructure in line: the two forms of virtual addresses in the
-// status, then the specification, which is filled from the status where it is empty, and then the status, which
-// follows the specification.
+// synchronize synchronizes an Infrastructure: first the two forms of virtual addresses in the status, then an empty specification from the
+// status, then the status from the specification.
 func synchronize(infra *configv1.Infrastructure) result {
 	r := result{infra: infra.DeepCopy()}
-	trial := infra.DeepCopy()
-	s := siteOf(trial)
+	synced := infra.DeepCopy()
+	s := platformOf(synced)
 	if s == nil {
 		return r
 	}
 	for _, v := range []struct {
-		virtual
+		statusVIPs
 		name string
 	}{{s.api, "apiServerInternalIP"}, {s.ingress, "ingressIP"}} {
-		if v.unify() {
-			r.differing = append(r.differing, "status.platformStatus."+s.name+"."+v.name)
+		if v.normalize() {
+			r.conflicting = append(r.conflicting, "status.platformStatus."+s.name+"."+v.name)
 		}
 	}
-	// What only puts the status in order is right, whatever the specification says.
-	r.infra.Status = *trial.Status.DeepCopy()
+	// The normalization of the status is valid even if the specification is not.
+	r.infra.Status = *synced.Status.DeepCopy()
 	if s.desired == nil {
 		return r
 	}
 	if r.errs = validate(s); len(r.errs) > 0 {
 		return r
 	}
-	s.follow()
-	r.infra = trial
+	s.sync()
+	r.infra = synced
 	return r
 }
 
-// unify makes both forms say the same. The list is right where it says anything. It reports whether the singular form
-// said something else.
-func (v virtual) unify() (differs bool) {
+// normalize sets both forms to the same value. The list takes precedence. It reports whether the singular form differed.
+func (v statusVIPs) normalize() (differs bool) {
 	switch {
-	case len(*v.many) > 0:
-		differs = *v.one != "" && *v.one != (*v.many)[0]
-		*v.one = (*v.many)[0]
-	case *v.one != "":
-		*v.many = []string{*v.one}
+	case len(*v.all) > 0:
+		differs = *v.single != "" && *v.single != (*v.all)[0]
+		*v.single = (*v.all)[0]
+	case *v.single != "":
+		*v.all = []string{*v.single}
 	}
 	return differs
 }
 
-// follow fills an empty specification from the status, and then lets the status follow it.
-func (s *site) follow() {
+// sync fills an empty specification from the status, and then updates the status.
+func (s *platform) sync() {
 	d := s.desired
-	if d.initial && len(*d.machines) == 0 {
-		*d.machines = slices.Clone(*d.inForce)
+	if d.created && len(*d.machines) == 0 {
+		*d.machines = slices.Clone(*d.active)
 	}
 	if len(*d.machines) == 0 {
-		*d.machines = []configv1.CIDR{} // an empty list, which is not the same as none to the API
+		*d.machines = []configv1.CIDR{} // an empty list, which the API distinguishes from a missing one
 	}
-	*d.inForce = slices.Clone(*d.machines)
-	followOne(d.api, s.api)
-	followOne(d.ingress, s.ingress)
+	*d.active = slices.Clone(*d.machines)
+	syncAddresses(d.api, s.api)
+	syncAddresses(d.ingress, s.ingress)
 }
 
-func followOne(wanted *[]configv1.IP, now virtual) {
+func syncAddresses(wanted *[]configv1.IP, now statusVIPs) {
 	if len(*wanted) == 0 {
-		*wanted = make([]configv1.IP, 0, len(*now.many))
-		for _, ip := range *now.many {
+		*wanted = make([]configv1.IP, 0, len(*now.all))
+		for _, ip := range *now.all {
 			*wanted = append(*wanted, configv1.IP(ip))
 		}
 		return
@@ -87,6 +85,6 @@ func followOne(wanted *[]configv1.IP, now virtual) {
 	for _, ip := range *wanted {
 		list = append(list, string(ip))
 	}
-	*now.many = list
-	now.unify()
+	*now.all = list
+	now.normalize()
 }

@@ -83,7 +83,7 @@ func TestSpecificationAndStatusComeInLine(t *testing.T) {
 		}), bareMetal(dualStatus, func(s *spec, now *state) {
 			s.APIServerInternalIPs[1], now.APIServerInternalIPs[1] = "FD00:0::1", "FD00:0::1"
 		})},
-		{"someone's own load balancer may have one address for both, anywhere", bareMetal(userManaged, func(s *spec, now *state) {
+		{"a user-managed load balancer may have one address for both, anywhere", bareMetal(userManaged, func(s *spec, now *state) {
 			s.APIServerInternalIPs, s.IngressIPs = ips("10.9.9.9"), ips("10.9.9.9")
 			now.APIServerInternalIPs, now.IngressIPs, now.APIServerInternalIP, now.IngressIP = []string{"10.9.9.9"}, []string{"10.9.9.9"}, "10.9.9.9", "10.9.9.9"
 		}), nil},
@@ -113,14 +113,14 @@ func TestSpecificationAndStatusComeInLine(t *testing.T) {
 }
 
 func TestEveryPlatformOfOnesOwnIsKeptInLine(t *testing.T) {
-	one, two := "192.168.1.1", "192.168.1.2"
+	single, two := "192.168.1.1", "192.168.1.2"
 	specOnly := map[configv1.PlatformType]bool{"BareMetal": true, "VSphere": true, "OpenStack": true}
 	for platform, now := range map[configv1.PlatformType]*configv1.PlatformStatus{
-		"BareMetal": {BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIP: one, IngressIP: two, MachineNetworks: []configv1.CIDR{"192.168.1.0/24"}}},
-		"VSphere":   {VSphere: &configv1.VSpherePlatformStatus{APIServerInternalIP: one, IngressIP: two, MachineNetworks: []configv1.CIDR{"192.168.1.0/24"}}},
-		"OpenStack": {OpenStack: &configv1.OpenStackPlatformStatus{APIServerInternalIP: one, IngressIP: two, MachineNetworks: []configv1.CIDR{"192.168.1.0/24"}}},
-		"oVirt":     {Ovirt: &configv1.OvirtPlatformStatus{APIServerInternalIP: one, IngressIP: two}},
-		"Nutanix":   {Nutanix: &configv1.NutanixPlatformStatus{APIServerInternalIP: one, IngressIP: two}},
+		"BareMetal": {BareMetal: &configv1.BareMetalPlatformStatus{APIServerInternalIP: single, IngressIP: two, MachineNetworks: []configv1.CIDR{"192.168.1.0/24"}}},
+		"VSphere":   {VSphere: &configv1.VSpherePlatformStatus{APIServerInternalIP: single, IngressIP: two, MachineNetworks: []configv1.CIDR{"192.168.1.0/24"}}},
+		"OpenStack": {OpenStack: &configv1.OpenStackPlatformStatus{APIServerInternalIP: single, IngressIP: two, MachineNetworks: []configv1.CIDR{"192.168.1.0/24"}}},
+		"oVirt":     {Ovirt: &configv1.OvirtPlatformStatus{APIServerInternalIP: single, IngressIP: two}},
+		"Nutanix":   {Nutanix: &configv1.NutanixPlatformStatus{APIServerInternalIP: single, IngressIP: two}},
 	} {
 		now.Type = platform
 		infra := &configv1.Infrastructure{Spec: configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: platform}}, Status: configv1.InfrastructureStatus{PlatformStatus: now}}
@@ -128,8 +128,8 @@ func TestEveryPlatformOfOnesOwnIsKeptInLine(t *testing.T) {
 		if len(r.errs) > 0 {
 			t.Errorf("%s: %v", platform, r.errs)
 		}
-		s := siteOf(r.infra)
-		if s == nil || len(*s.api.many) != 1 || (*s.ingress.many)[0] != two {
+		s := platformOf(r.infra)
+		if s == nil || len(*s.api.all) != 1 || (*s.ingress.all)[0] != two {
 			t.Fatalf("%s: the lists are not filled", platform)
 		}
 		if (s.desired != nil) != specOnly[platform] {
@@ -141,7 +141,7 @@ func TestEveryPlatformOfOnesOwnIsKeptInLine(t *testing.T) {
 	}
 }
 
-func TestEveryRuleIsToldAtItsFieldAndTheStatusStays(t *testing.T) {
+func TestEveryRuleIsReportedAtItsFieldAndTheStatusStays(t *testing.T) {
 	const at = "spec.platformSpec.baremetal."
 	for _, row := range []struct {
 		why  string
@@ -149,12 +149,12 @@ func TestEveryRuleIsToldAtItsFieldAndTheStatusStays(t *testing.T) {
 		want []string
 	}{
 		{"machine networks were removed", bareMetal(func(s *spec, _ *state) { s.MachineNetworks = nil }), []string{
-			at + "machineNetworks: removing machine networks is forbidden; put back 192.168.1.0/24"}},
+			at + "machineNetworks: removing machine networks is forbidden; restore 192.168.1.0/24"}},
 		{"the first machine network is another one", bareMetal(func(s *spec, _ *state) { s.MachineNetworks = []configv1.CIDR{"192.168.0.0/16"} }), []string{
-			at + "machineNetworks[0]: first machine network cannot be modified, have '192.168.1.0/24' and requested '192.168.0.0/16'; put it back, and add others after it"}},
+			at + "machineNetworks[0]: first machine network cannot be modified, have '192.168.1.0/24' and requested '192.168.0.0/16'; restore it, and add others after it"}},
 		{"a machine network that is none", bareMetal(func(s *spec, _ *state) { s.MachineNetworks = append(s.MachineNetworks, "all") }), []string{
 			at + "machineNetworks[1]: is not a CIDR; write an address and a prefix, e.g. 192.168.111.0/24"}},
-		{"too many, each number told as it is", bareMetal(dual, func(s *spec, _ *state) {
+		{"too many, each reported with its number", bareMetal(dual, func(s *spec, _ *state) {
 			s.APIServerInternalIPs, s.IngressIPs = append(s.APIServerInternalIPs, "fd00::3"), append(s.IngressIPs, "fd00::4", "fd00::5")
 		}), []string{
 			at + "apiServerInternalIPs: number of API VIPs needs to be less or equal to 2, got 3",
@@ -178,14 +178,14 @@ func TestEveryRuleIsToldAtItsFieldAndTheStatusStays(t *testing.T) {
 			at + "apiServerInternalIPs[1]: VIP 'fd00::1' cannot be found in any machine network",
 			at + "ingressIPs[1]: VIP 'fd00::2' cannot be found in any machine network"}},
 		{"a first address changes", bareMetal(func(s *spec, _ *state) { s.APIServerInternalIPs = ips("192.168.1.7") }), []string{
-			at + "apiServerInternalIPs[0]: first VIP cannot be modified, have '192.168.1.1' and requested '192.168.1.7'; put it back"}},
+			at + "apiServerInternalIPs[0]: first VIP cannot be modified, have '192.168.1.1' and requested '192.168.1.7'; restore it"}},
 		{"that of ingress, too", bareMetal(func(s *spec, _ *state) { s.IngressIPs = ips("192.168.1.7") }), []string{
-			at + "ingressIPs[0]: first VIP cannot be modified, have '192.168.1.2' and requested '192.168.1.7'; put it back"}},
+			at + "ingressIPs[0]: first VIP cannot be modified, have '192.168.1.2' and requested '192.168.1.7'; restore it"}},
 		{"what is no address", bareMetal(dual, func(s *spec, _ *state) { s.IngressIPs[1] = "fd00::2/64" }), []string{
 			at + "ingressIPs[1]: is not an IP address; write one without a prefix, e.g. 192.168.111.5"}},
 		{"several at once", bareMetal(func(s *spec, _ *state) { s.MachineNetworks, s.IngressIPs = nil, ips("192.168.1.7") }), []string{
-			at + "machineNetworks: removing machine networks is forbidden; put back 192.168.1.0/24",
-			at + "ingressIPs[0]: first VIP cannot be modified, have '192.168.1.2' and requested '192.168.1.7'; put it back"}},
+			at + "machineNetworks: removing machine networks is forbidden; restore 192.168.1.0/24",
+			at + "ingressIPs[0]: first VIP cannot be modified, have '192.168.1.2' and requested '192.168.1.7'; restore it"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			r := synchronize(row.have)
@@ -203,14 +203,14 @@ func TestEveryRuleIsToldAtItsFieldAndTheStatusStays(t *testing.T) {
 	}
 }
 
-// TestStatusIsPutInOrderWhateverTheSpecificationSays: the two forms of an address are no user's business.
-func TestStatusIsPutInOrderWhateverTheSpecificationSays(t *testing.T) {
+// TestStatusIsNormalizedEvenIfTheSpecificationIsInvalid: the two forms of an address are no user's business.
+func TestStatusIsNormalizedEvenIfTheSpecificationIsInvalid(t *testing.T) {
 	infra := bareMetal(func(s *spec, now *state) { s.MachineNetworks, now.APIServerInternalIP = nil, "192.168.1.9" })
 	r := synchronize(infra)
 	if len(r.errs) == 0 || r.infra.Status.PlatformStatus.BareMetal.APIServerInternalIP != "192.168.1.1" {
 		t.Errorf("the status is %+v, %v", r.infra.Status.PlatformStatus.BareMetal, r.errs)
 	}
-	if diff := cmp.Diff([]string{"status.platformStatus.baremetal.apiServerInternalIP"}, r.differing); diff != "" {
+	if diff := cmp.Diff([]string{"status.platformStatus.baremetal.apiServerInternalIP"}, r.conflicting); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -225,9 +225,9 @@ func FuzzSynchronizeNeverPanicsAndComesToAnEnd(f *testing.F) {
 		}
 		return strings.Split(s, ",")
 	}
-	f.Fuzz(func(t *testing.T, api, ingress, machines, nowAPI, nowIngress, nowMachines, one string, own, noSpec bool) {
+	f.Fuzz(func(t *testing.T, api, ingress, machines, nowAPI, nowIngress, nowMachines, single string, own, noSpec bool) {
 		infra := bareMetal(func(s *spec, now *state) {
-			*s, *now = spec{}, state{APIServerInternalIP: one, APIServerInternalIPs: split(nowAPI), IngressIPs: split(nowIngress)}
+			*s, *now = spec{}, state{APIServerInternalIP: single, APIServerInternalIPs: split(nowAPI), IngressIPs: split(nowIngress)}
 			for _, a := range split(api) {
 				s.APIServerInternalIPs = append(s.APIServerInternalIPs, configv1.IP(a))
 			}

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mostVIPs is how many virtual addresses of a kind there may be: one of each IP family.
-const mostVIPs = 2
+// maxVIPs is the maximum number of virtual addresses of a kind: one of each IP family.
+const maxVIPs = 2
 
-// validate returns everything that is wrong with what people want.
-func validate(s *site) field.ErrorList {
+// validate returns all errors of the specification.
+func validate(s *platform) field.ErrorList {
 	d := s.desired
 	networks, errs := machineNetworks(d)
 	api := read(d.path.Child("apiServerInternalIPs"), "API", *d.api)
@@ -24,18 +24,18 @@ func validate(s *site) field.ErrorList {
 		}
 	}
 	errs = append(errs, pairs(api, ingress, d.userManaged)...)
-	errs = append(errs, api.keepsFirst(*s.api.many)...)
-	return append(errs, ingress.keepsFirst(*s.ingress.many)...)
+	errs = append(errs, api.keepsFirst(*s.api.all)...)
+	return append(errs, ingress.keepsFirst(*s.ingress.all)...)
 }
 
-// machineNetworks reads the machine networks. Once there are some, they may be added to; the first one stays.
+// machineNetworks parses the machine networks. Existing ones may be extended, but the first one stays.
 func machineNetworks(d *desired) ([]netip.Prefix, field.ErrorList) {
 	path := d.path.Child("machineNetworks")
 	var networks []netip.Prefix
 	var errs field.ErrorList
-	wanted, inForce := *d.machines, *d.inForce
-	if d.initial && len(wanted) == 0 {
-		wanted = inForce // it is filled from there
+	wanted, active := *d.machines, *d.active
+	if d.created && len(wanted) == 0 {
+		wanted = active // filled from the status
 	}
 	for i, text := range wanted {
 		n, err := netip.ParsePrefix(string(text))
@@ -46,11 +46,11 @@ func machineNetworks(d *desired) ([]netip.Prefix, field.ErrorList) {
 		networks = append(networks, n.Masked())
 	}
 	switch {
-	case len(inForce) == 0:
+	case len(active) == 0:
 	case len(wanted) == 0:
-		errs = append(errs, field.Forbidden(path, fmt.Sprintf("removing machine networks is forbidden; put back %s", inForce[0])))
-	case !sameNetwork(wanted[0], inForce[0]):
-		errs = append(errs, field.Invalid(path.Index(0), string(wanted[0]), fmt.Sprintf("first machine network cannot be modified, have '%s' and requested '%s'; put it back, and add others after it", inForce[0], wanted[0])))
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("removing machine networks is forbidden; restore %s", active[0])))
+	case !sameNetwork(wanted[0], active[0]):
+		errs = append(errs, field.Invalid(path.Index(0), string(wanted[0]), fmt.Sprintf("first machine network cannot be modified, have '%s' and requested '%s'; restore it, and add others after it", active[0], wanted[0])))
 	}
 	return networks, errs
 }
@@ -61,7 +61,7 @@ func sameNetwork(a, b configv1.CIDR) bool {
 	return a == b || err == nil && err2 == nil && p.Masked() == q.Masked()
 }
 
-// vips are the virtual addresses of a kind that people want. An address is invalid if it cannot be read.
+// vips are the virtual addresses of a kind in the specification. An unparsable address is invalid.
 type vips struct {
 	path  *field.Path
 	kind  string
@@ -81,11 +81,11 @@ func read(path *field.Path, kind string, texts []configv1.IP) vips {
 	return v
 }
 
-// validate checks the addresses by themselves.
+// validate checks the addresses themselves.
 func (v vips) validate() field.ErrorList {
 	var errs field.ErrorList
-	if n := len(v.texts); n > mostVIPs {
-		errs = append(errs, field.Forbidden(v.path, fmt.Sprintf("number of %s VIPs needs to be less or equal to %d, got %d", v.kind, mostVIPs, n)))
+	if n := len(v.texts); n > maxVIPs {
+		errs = append(errs, field.Forbidden(v.path, fmt.Sprintf("number of %s VIPs needs to be less or equal to %d, got %d", v.kind, maxVIPs, n)))
 	}
 	readable := true
 	for i, a := range v.addrs {
@@ -94,13 +94,13 @@ func (v vips) validate() field.ErrorList {
 			errs = append(errs, field.Invalid(v.path.Index(i), string(v.texts[i]), "is not an IP address; write one without a prefix, e.g. 192.168.111.5"))
 		}
 	}
-	if readable && len(v.addrs) == mostVIPs && v.addrs[0].Is4() == v.addrs[1].Is4() {
+	if readable && len(v.addrs) == maxVIPs && v.addrs[0].Is4() == v.addrs[1].Is4() {
 		errs = append(errs, field.Invalid(v.path.Index(1), string(v.texts[1]), fmt.Sprintf("with more than 1 %s VIP at least one from each IP family is required", v.kind)))
 	}
 	return errs
 }
 
-// within wants every address in one of the machine networks, if any are known.
+// within requires every address to be in a machine network, if any are known.
 func (v vips) within(networks []netip.Prefix) field.ErrorList {
 	var errs field.ErrorList
 	for i, a := range v.addrs {
@@ -115,18 +115,18 @@ func (v vips) within(networks []netip.Prefix) field.ErrorList {
 	return errs
 }
 
-// keepsFirst wants the first address to stay: nodes and certificates have it. While the status has none, any will do.
-func (v vips) keepsFirst(inForce []string) field.ErrorList {
-	if len(v.texts) == 0 || len(inForce) == 0 || string(v.texts[0]) == inForce[0] {
+// keepsFirst requires the first address to stay, because nodes and certificates use it.
+func (v vips) keepsFirst(active []string) field.ErrorList {
+	if len(v.texts) == 0 || len(active) == 0 || string(v.texts[0]) == active[0] {
 		return nil
 	}
-	if a, err := netip.ParseAddr(inForce[0]); err == nil && v.addrs[0].IsValid() && a.Unmap() == v.addrs[0] {
-		return nil // the same, spelled otherwise
+	if a, err := netip.ParseAddr(active[0]); err == nil && v.addrs[0].IsValid() && a.Unmap() == v.addrs[0] {
+		return nil // the same address in another notation
 	}
-	return field.ErrorList{field.Invalid(v.path.Index(0), string(v.texts[0]), fmt.Sprintf("first VIP cannot be modified, have '%s' and requested '%s'; put it back", inForce[0], v.texts[0]))}
+	return field.ErrorList{field.Invalid(v.path.Index(0), string(v.texts[0]), fmt.Sprintf("first VIP cannot be modified, have '%s' and requested '%s'; restore it", active[0], v.texts[0]))}
 }
 
-// pairs compares the two kinds with each other. An external load balancer may serve both on one address.
+// pairs compares the two kinds. A user-managed load balancer may serve both on one address.
 func pairs(api, ingress vips, userManaged bool) field.ErrorList {
 	var errs field.ErrorList
 	if len(api.texts) != len(ingress.texts) {
@@ -135,8 +135,8 @@ func pairs(api, ingress vips, userManaged bool) field.ErrorList {
 	if userManaged {
 		return errs
 	}
-	for i, a := range ingress.addrs[:min(len(ingress.addrs), mostVIPs)] {
-		for j, b := range api.addrs[:min(len(api.addrs), mostVIPs)] {
+	for i, a := range ingress.addrs[:min(len(ingress.addrs), maxVIPs)] {
+		for j, b := range api.addrs[:min(len(api.addrs), maxVIPs)] {
 			if a.IsValid() && a == b {
 				errs = append(errs, field.Invalid(ingress.path.Index(i), string(ingress.texts[i]), fmt.Sprintf("VIPs cannot be equal, got '%s' for API and '%s' for Ingress", api.texts[j], ingress.texts[i])))
 			}

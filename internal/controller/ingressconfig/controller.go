@@ -1,10 +1,9 @@
-// Package ingressconfig tells NetworkPolicies which traffic comes from ingress controllers on the host network.
+// Package ingressconfig labels the traffic of ingress controllers on the host network for NetworkPolicies.
 //
-// Input: all IngressControllers in the namespace openshift-ingress-operator, and the namespace openshift-host-network. Output:
-// two labels on that namespace while at least one of them reports that it is on the host network; findings of component
-// IngressConfig.
+// Input: all IngressControllers in the namespace openshift-ingress-operator, and the namespace openshift-host-network. Output: two labels
+// on that namespace while at least one of them is on the host network; findings of component IngressConfig.
 //
-// It must never make or delete the namespace, nor remove a label that a third party has set.
+// The controller never creates or deletes the namespace, and never removes a label of another client.
 package ingressconfig
 
 import (
@@ -31,36 +30,36 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Name is the name of the loop in logs and on the board.
+// Name is the name of the controller in logs and on the board.
 const Name = "ingressconfig"
 
-// Where things are in OpenShift.
+// Namespaces of OpenShift.
 const (
 	controllerNamespace  = "openshift-ingress-operator"
 	hostNetworkNamespace = "openshift-host-network"
 )
 
-// fieldManager owns the labels. It is the one that OpenShift's operator uses.
+// fieldManager owns the labels. It is the same as in OpenShift's operator.
 const fieldManager = client.FieldOwner("cluster-network-operator/ingress_controller")
 
-// component is the part of the network that the findings are about, and reasonFailed their reason.
+// component is the component of the controller's findings, and reasonFailed their reason.
 const component, reasonFailed = "IngressConfig", "IngressConfigError"
 
-// Controller is the loop. All fields must be set.
+// Controller labels the namespace. All fields must be set.
 type Controller struct {
-	// Client reads both kinds from the loop's cache, and writes.
+	// Client reads both kinds from the controller's cache, and writes.
 	Client client.Client
 	Board  *report.Board
 	Log    *slog.Logger
 }
 
-// needs are the kinds that the API server must serve.
-func needs() []schema.GroupKind {
+// requiredKinds are the kinds that the API server must serve.
+func requiredKinds() []schema.GroupKind {
 	return []schema.GroupKind{{Group: osv1.GroupName, Kind: "IngressController"}}
 }
 
-// owns is what the controller keeps: how ingress controllers are published, and the labels of one namespace.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions returns the cached kinds: the publishing strategy of ingress controllers, and the namespace of the host network.
+func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&osv1.IngressController{}: {Namespaces: map[string]cache.Config{controllerNamespace: {}}, Transform: trimController},
 		namespace():               {Field: fields.OneTermEqualSelector("metadata.name", hostNetworkNamespace), Transform: trimNamespace},
@@ -85,12 +84,12 @@ func trimController(o any) (any, error) {
 	return kept, nil
 }
 
-// trimNamespace keeps everything that there is: who has set a label matters.
+// trimNamespace keeps everything, since managed fields are needed.
 func trimNamespace(o any) (any, error) { return o, nil }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: needs(), Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: requiredKinds(), Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -102,7 +101,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// Reconcile brings the labels in line.
+// Reconcile updates the labels.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	err := c.reconcile(ctx)
 	switch {
@@ -110,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		c.Board.Report(Name)
 	case !apierrors.IsConflict(err) && !errors.Is(err, context.Canceled):
 		c.Board.Report(Name, status.Finding{Component: component, Effect: status.Degraded, Reason: reasonFailed, Message: fmt.Sprintf(
-			"NetworkPolicies may not recognise the traffic of ingress controllers on the host network: %v", err)})
+			"NetworkPolicies may not select the traffic of ingress controllers on the host network: %v", err)})
 	}
 	return reconcile.Result{}, err
 }
@@ -118,7 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 func (c *Controller) reconcile(ctx context.Context) error {
 	ns := namespace()
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: hostNetworkNamespace}, ns); err != nil {
-		if apierrors.IsNotFound(err) { // the network in use has none
+		if apierrors.IsNotFound(err) { // the active network does not have it
 			return nil
 		}
 		return fmt.Errorf("read namespace %s: %w", hostNetworkNamespace, err)
@@ -139,35 +138,35 @@ func (c *Controller) reconcile(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// set sets the labels. With the UID it never makes a namespace that has gone meanwhile.
+// set sets the labels. The UID prevents the creation of a deleted namespace.
 func (c *Controller) set(ctx context.Context, ns *metav1.PartialObjectMetadata) error {
-	wanted := namespace()
-	wanted.Name, wanted.UID, wanted.Labels = ns.Name, ns.UID, labels()
-	encoded, err := json.Marshal(wanted)
+	desired := namespace()
+	desired.Name, desired.UID, desired.Labels = ns.Name, ns.UID, labels()
+	encoded, err := json.Marshal(desired)
 	if err != nil {
 		return fmt.Errorf("encode labels: %w", err)
 	}
 	if err := c.Client.Patch(ctx, namespaceNamed(ns.Name), client.RawPatch(types.ApplyPatchType, encoded), fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("label namespace %s: %w", ns.Name, err)
 	}
-	c.Log.Info("ingress controllers are on the host network", "namespace", ns.Name)
+	c.Log.Info("set the labels, because ingress controllers are on the host network", "namespace", ns.Name)
 	return nil
 }
 
-// remove takes labels away, whichever manager of this operator's has set them.
+// remove removes labels of any field manager of this operator.
 func (c *Controller) remove(ctx context.Context, ns *metav1.PartialObjectMetadata, keys []string) error {
-	gone := map[string]any{}
+	removed := map[string]any{}
 	for _, key := range keys {
-		gone[key] = nil
+		removed[key] = nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": ns.ResourceVersion, "labels": gone}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": ns.ResourceVersion, "labels": removed}})
 	if err != nil {
 		return fmt.Errorf("encode labels: %w", err)
 	}
 	if err := c.Client.Patch(ctx, namespaceNamed(ns.Name), client.RawPatch(types.MergePatchType, patch), fieldManager); err != nil {
-		return fmt.Errorf("take labels off namespace %s: %w", ns.Name, err)
+		return fmt.Errorf("remove labels from namespace %s: %w", ns.Name, err)
 	}
-	c.Log.Info("no ingress controller is on the host network any more", "namespace", ns.Name)
+	c.Log.Info("removed the labels, because no ingress controller is on the host network", "namespace", ns.Name)
 	return nil
 }
 

@@ -104,7 +104,7 @@ func TestNamespaceHasTheLabelsWhileAnyIngressControllerIsOnTheHostNetwork(t *tes
 	c.labelled(false, "after the last one was deleted")
 }
 
-func TestLabelThatSomebodyHasTakenAwayComesBack(t *testing.T) {
+func TestALabelRemovedByAnotherClientIsRestored(t *testing.T) {
 	c := newCluster(t)
 	c.ingress("default", osv1.HostNetworkStrategyType)
 	c.labelled(true, "at first")
@@ -163,7 +163,7 @@ func (f failing) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	return f.Client.Get(ctx, key, o, options...)
 }
 
-func TestFailureIsToldAndGoesWithItsCause(t *testing.T) {
+func TestFailureIsReportedUntilItsCauseIsResolved(t *testing.T) {
 	c := newCluster(t)
 	broken := failing{c.Client, errors.New("no answer")}
 	c.loop.Client = broken

@@ -9,32 +9,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The labels by which NetworkPolicies recognise the traffic of ingress controllers. A policy cannot tell the pods of a
-// host network apart: to it, what comes from there is in the namespace of the host network.
+// Labels by which NetworkPolicies select the traffic of ingress controllers. A policy cannot distinguish pods on the
+// host network: their traffic counts as traffic from the namespace of the host network.
 const (
 	labelIngress             = "policy-group.network.openshift.io/ingress"
 	labelLegacy, valueLegacy = "network.openshift.io/policy-group", "ingress"
 )
 
-// labels are both.
+// labels returns both labels.
 func labels() map[string]string { return map[string]string{labelIngress: "", labelLegacy: valueLegacy} }
 
-// managers is how the names of all field managers of this operator begin, and of the one that OpenShift ships.
-const managers = "cluster-network-operator/"
+// managerPrefix is the prefix of the field managers of this operator, and of OpenShift's.
+const managerPrefix = "cluster-network-operator/"
 
-// decision is what is to be done with a namespace.
+// decision is the change of the namespace.
 type decision struct {
-	// set is true if the labels are to be set.
+	// set is true if the labels must be set.
 	set bool
 	// remove are the labels to remove.
 	remove []string
 }
 
-// decide compares a namespace with what the ingress controllers report. One that is being deleted still runs.
+// decide compares the labels of the namespace with the status of the ingress controllers. One that is being deleted counts.
 func decide(controllers []osv1.IngressController, namespace *metav1.PartialObjectMetadata) decision {
 	if slices.ContainsFunc(controllers, onHostNetwork) {
 		for key, value := range labels() {
-			if have, ok := namespace.Labels[key]; !ok || have != value {
+			if live, ok := namespace.Labels[key]; !ok || live != value {
 				return decision{set: true}
 			}
 		}
@@ -42,7 +42,7 @@ func decide(controllers []osv1.IngressController, namespace *metav1.PartialObjec
 	}
 	var d decision
 	for key, value := range labels() {
-		if have, ok := namespace.Labels[key]; ok && have == value && setByOperator(namespace, key) {
+		if live, ok := namespace.Labels[key]; ok && live == value && setByOperator(namespace, key) {
 			d.remove = append(d.remove, key)
 		}
 	}
@@ -50,16 +50,15 @@ func decide(controllers []osv1.IngressController, namespace *metav1.PartialObjec
 	return d
 }
 
-// onHostNetwork reports whether an ingress controller says that it publishes itself on the host network. What its
-// specification wants is not in effect yet.
+// onHostNetwork reports whether an ingress controller is published on the host network, according to its status.
 func onHostNetwork(c osv1.IngressController) bool {
 	s := c.Status.EndpointPublishingStrategy
 	return s != nil && s.Type == osv1.HostNetworkStrategyType
 }
 
-// setByOperator reports whether a label is this operator's. One that someone has set by hand is not its to remove.
+// setByOperator reports whether this operator has set a label. Labels of other clients are not removed.
 func setByOperator(o *metav1.PartialObjectMetadata, label string) bool {
 	return slices.ContainsFunc(o.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(e.Manager, managers) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+label+`"`))
+		return strings.HasPrefix(e.Manager, managerPrefix) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+label+`"`))
 	})
 }

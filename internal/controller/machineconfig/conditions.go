@@ -7,20 +7,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// component is the part of the network that the findings are about.
+// component is the component of the controller's findings.
 const component = "MachineConfig"
 
 // Reasons of findings.
 const (
-	// reasonMachineConfig is that of a pool that is degraded or still busy.
+	// reasonMachineConfig is the reason of a degraded or updating pool.
 	reasonMachineConfig = "MachineConfig"
-	// reasonPaused is that of a pool that would be busy if it were not paused.
+	// reasonPaused is the reason of a paused pool with pending changes.
 	reasonPaused = "MachineConfigPoolPaused"
-	// reasonNoPool is that of a MachineConfig that no pool takes.
+	// reasonNoPool is the reason of a MachineConfig that no pool selects.
 	reasonNoPool = "NoMachineConfigPool"
 )
 
-// findings says what there is to say, at most two sentences a pool.
+// findings returns at most two findings per pool.
 func findings(d decision) []status.Finding {
 	var all []status.Finding
 	add := func(effect status.Effect, aside bool, reason, message string, args ...any) {
@@ -29,24 +29,24 @@ func findings(d decision) []status.Finding {
 	for _, p := range d.Pools {
 		if p.Degraded {
 			message := p.Name + " machine config pool in degraded state"
-			if p.Why != "" {
-				message += ": " + p.Why
+			if p.Message != "" {
+				message += ": " + p.Message
 			}
 			add(status.Degraded, false, reasonMachineConfig, "%s", message)
 		}
-		if len(p.Lacks)+len(p.Keeps) == 0 {
+		if len(p.Pending)+len(p.Removing) == 0 {
 			continue
 		}
-		pending := strings.Join(append(p.Lacks, p.Keeps...), ", ")
+		pending := strings.Join(append(p.Pending, p.Removing...), ", ")
 		if p.Paused {
-			// Someone wants it so, and the network does not wait for it; an upgrade must not, either.
+			// A pause is intended, so neither the network nor an upgrade waits for it.
 			add(status.Progressing, true, reasonPaused, "%s machine config pool is paused and does not process %s machine config; set its spec.paused to false", p.Name, pending)
 		} else {
 			add(status.Progressing, false, reasonMachineConfig, "%s machine config pool is still processing %s machine config", p.Name, pending)
 		}
 	}
-	if len(d.Homeless) > 0 {
-		add(status.Degraded, true, reasonNoPool, "no machine config pool selects %s machine config, so that it reaches no node; create a pool for its role", strings.Join(d.Homeless, ", "))
+	if len(d.Unselected) > 0 {
+		add(status.Degraded, true, reasonNoPool, "no machine config pool selects %s machine config, so it is applied on no node; create a pool for its role", strings.Join(d.Unselected, ", "))
 	}
 	return all
 }

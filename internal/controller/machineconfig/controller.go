@@ -1,12 +1,10 @@
-// Package machineconfig says how far the operator's MachineConfigs have come.
+// Package machineconfig reports the progress of the operator's MachineConfigs.
 //
-// Input: the MachineConfigs that carry the operator's label, whichever loop made them, and the pools of machines.
-// Output: findings of the component MachineConfig, one a pool, on the board; and the ConfigMap machine-configs, which
-// remembers the names, so that one that is deleted is followed until no pool uses it any more, also by the next
-// operator.
+// Input: the MachineConfigs with the operator's label, from any controller, and the machine config pools. Output: findings of the component
+// MachineConfig, one per pool; and the ConfigMap machine-configs, which records the names, so that a deleted MachineConfig is reported
+// until no pool uses it, even after a restart.
 //
-// It must never write a MachineConfig or a pool. A pool that has nothing of the operator's is none of its business,
-// whatever state it is in.
+// The controller never writes a MachineConfig or a pool. Pools without MachineConfigs of the operator are ignored.
 package machineconfig
 
 import (
@@ -26,22 +24,22 @@ import (
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
-// Name is the name of the loop in logs and on the board.
+// Name is the name of the controller in logs and on the board.
 const Name = "machineconfig"
 
-// needs are the kinds without which the controller has nothing to do.
-func needs() []schema.GroupKind {
+// requiredKinds are the kinds that the API server must serve.
+func requiredKinds() []schema.GroupKind {
 	return []schema.GroupKind{
 		{Group: machineconfigv1.GroupName, Kind: "MachineConfig"},
 		{Group: machineconfigv1.GroupName, Kind: "MachineConfigPool"},
 	}
 }
 
-// owns are the kinds that the controller reads from a cache of its own: metadata of the operator's MachineConfigs, whose
-// content may be a megabyte each, and what decides about pools.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions returns the kinds that the controller reads from a cache of its own: metadata of the operator's MachineConfigs, which may
+// have a megabyte each, and the relevant part of pools.
+func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
-		machineConfig(): {Label: ours()},
+		machineConfig(): {Label: managedSelector()},
 		&machineconfigv1.MachineConfigPool{}: {Transform: func(o any) (any, error) {
 			if pool, ok := o.(*machineconfigv1.MachineConfigPool); ok {
 				trim(pool)
@@ -51,19 +49,19 @@ func owns() map[client.Object]cache.ByObject {
 	}
 }
 
-// Controller is the loop. All fields must be set.
+// Controller reports MachineConfigs. All fields must be set.
 type Controller struct {
-	// Client reads MachineConfigs and pools from the loop's cache, ConfigMaps from the shared one, and writes.
+	// Client reads MachineConfigs and pools from the controller's cache, ConfigMaps from the shared one, and writes.
 	Client client.Client
-	// Namespace is the operator's own.
+	// Namespace is the operator's namespace.
 	Namespace string
 	Board     *report.Board
 	Log       *slog.Logger
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: needs(), Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: requiredKinds(), Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -75,33 +73,33 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// Reconcile looks at all pools and reports. What is new is remembered before it is reported.
+// Reconcile reports all pools. New names are recorded first.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	world, err := c.gather(ctx)
+	input, err := c.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decision := decide(world)
-	if err := c.remember(ctx, world.Remembered, decision.Remember); err != nil {
+	decision := decide(input)
+	if err := c.writeRecord(ctx, input.Recorded, decision.Record); err != nil {
 		return reconcile.Result{}, err
 	}
 	c.Board.Report(Name, findings(decision)...)
 	return reconcile.Result{}, nil
 }
 
-// machineConfig is the metadata of a MachineConfig.
+// machineConfig returns the metadata object for a MachineConfig.
 func machineConfig() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(machineconfigv1.GroupVersion.WithKind("MachineConfig"))
 	return m
 }
 
-// trim keeps of a pool what decides: which configurations it selects, has and is to have, and how it is.
+// trim keeps the configurations and conditions of a pool.
 func trim(pool *machineconfigv1.MachineConfigPool) {
 	pool.ManagedFields, pool.Annotations, pool.Labels = nil, nil, nil
 	pool.Spec.PinnedImageSets, pool.Spec.NodeSelector = nil, nil
 	pool.Status.CertExpirys, pool.Status.PoolSynchronizersStatus = nil, nil
 }
 
-// managed is the label that says that an object is the operator's.
+// managed is the label of the operator's objects.
 var managed = map[string]string{manifest.LabelManagedBy: manifest.ManagedBy}

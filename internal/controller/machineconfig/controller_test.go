@@ -27,7 +27,7 @@ type selecting struct{ client.Client }
 
 func (s selecting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if _, ok := list.(*metav1.PartialObjectMetadataList); ok {
-		options = append(options, client.MatchingLabelsSelector{Selector: ours()})
+		options = append(options, client.MatchingLabelsSelector{Selector: managedSelector()})
 	}
 	return s.Client.List(ctx, list, options...)
 }
@@ -35,7 +35,7 @@ func (s selecting) List(ctx context.Context, list client.ObjectList, options ...
 func TestRemovedConfigIsFollowedByTheNextOperator(t *testing.T) {
 	server := apitest.Shared(t)
 	namespace := server.Namespace(t)
-	says := func() []string {
+	expected := func() []string {
 		t.Helper()
 		// A new loop each time: what it knows is in the cluster.
 		c := &Controller{Client: selecting{server.Client}, Namespace: namespace, Board: &report.Board{}, Log: slog.New(slog.DiscardHandler)}
@@ -51,7 +51,7 @@ func TestRemovedConfigIsFollowedByTheNextOperator(t *testing.T) {
 	}
 	want := func(when string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, says()); diff != "" {
+		if diff := cmp.Diff(want, expected()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}

@@ -16,122 +16,120 @@ type config struct {
 	Labels map[string]string
 }
 
-// world is everything that decide looks at.
-type world struct {
-	// Configs are the operator's MachineConfigs that are there and not being deleted.
+// input is the input of decide.
+type input struct {
+	// Configs are the operator's existing MachineConfigs.
 	Configs []config
 	Pools   []machineconfigv1.MachineConfigPool
-	// Remembered are the names that were followed when the loop looked last, sorted.
-	Remembered []string
+	// Recorded are the names in the record, sorted.
+	Recorded []string
 }
 
-// decision is what is to be said and remembered.
+// decision is what to report and record.
 type decision struct {
-	// Pools are those that have, are to get, or are to lose something of the operator's, by name.
+	// Pools are the pools that use or select MachineConfigs of the operator, by name.
 	Pools []pool
-	// Homeless are the names of MachineConfigs that no pool selects, sorted.
-	Homeless []string
-	// Remember are the names to follow from now on, sorted.
-	Remember []string
+	// Unselected are the names of MachineConfigs that no pool selects, sorted.
+	Unselected []string
+	// Record are the names to record, sorted.
+	Record []string
 }
 
-// pool is how far a pool has come.
+// pool is the state of a pool.
 type pool struct {
 	Name string
-	// Degraded is true if the pool is; Why is what it says of that, if anything.
+	// Degraded is true if the pool is; Message is its message, if any.
 	Degraded bool
-	Why      string
+	Message  string
 	Paused   bool
-	// Lacks are MachineConfigs that the pool selects and has not finished, Keeps those that are deleted and that it still has.
-	Lacks, Keeps []string
+	// Pending are MachineConfigs that the pool selects and has not finished, Removing deleted ones that it still uses.
+	Pending, Removing []string
 }
 
-// decide compares what the operator has made with what pools have.
-func decide(w world) decision {
+// decide compares the operator's MachineConfigs with those of the pools.
+func decide(w input) decision {
 	var d decision
 	var present []string
 	for _, c := range w.Configs {
 		present = append(present, c.Name)
 	}
-	removed := slices.DeleteFunc(slices.Clone(w.Remembered), func(name string) bool { return slices.Contains(present, name) })
+	removed := slices.DeleteFunc(slices.Clone(w.Recorded), func(name string) bool { return slices.Contains(present, name) })
 	selected, used := map[string]bool{}, map[string]bool{}
 	for i := range w.Pools {
-		state, concerned := look(&w.Pools[i], w.Configs, removed, selected)
-		for _, name := range state.Keeps {
+		state, relevant := comparePool(&w.Pools[i], w.Configs, removed, selected)
+		for _, name := range state.Removing {
 			used[name] = true
 		}
-		if concerned {
+		if relevant {
 			d.Pools = append(d.Pools, state)
 		}
 	}
 	slices.SortFunc(d.Pools, func(a, b pool) int { return strings.Compare(a.Name, b.Name) })
 	for _, name := range present {
 		if !selected[name] {
-			d.Homeless = append(d.Homeless, name)
+			d.Unselected = append(d.Unselected, name)
 		}
 	}
-	slices.Sort(d.Homeless)
-	d.Remember = present
+	slices.Sort(d.Unselected)
+	d.Record = present
 	for _, name := range removed {
 		if used[name] {
-			d.Remember = append(d.Remember, name)
+			d.Record = append(d.Record, name)
 		}
 	}
-	slices.Sort(d.Remember)
+	slices.Sort(d.Record)
 	return d
 }
 
-// look compares one pool. It adds the names that the pool selects to selected. concerned is false if the pool has nothing
-// to do with the operator.
-func look(p *machineconfigv1.MachineConfigPool, configs []config, removed []string, selected map[string]bool) (state pool, concerned bool) {
+// comparePool compares one pool, and adds the names that it selects to selected. relevant is false if the pool uses none of the operator's
+// MachineConfigs.
+func comparePool(p *machineconfigv1.MachineConfigPool, configs []config, removed []string, selected map[string]bool) (state pool, relevant bool) {
 	state = pool{Name: p.Name, Paused: p.Spec.Paused}
-	has := func(c machineconfigv1.MachineConfigPoolStatusConfiguration, name string) bool {
+	includes := func(c machineconfigv1.MachineConfigPoolStatusConfiguration, name string) bool {
 		return slices.ContainsFunc(c.Source, func(o corev1.ObjectReference) bool { return o.Name == name })
 	}
 	for _, c := range configs {
 		if !selects(p.Spec.MachineConfigSelector, c.Labels) {
 			continue
 		}
-		concerned, selected[c.Name] = true, true
-		if !has(p.Status.Configuration, c.Name) {
-			state.Lacks = append(state.Lacks, c.Name)
+		relevant, selected[c.Name] = true, true
+		if !includes(p.Status.Configuration, c.Name) {
+			state.Pending = append(state.Pending, c.Name)
 		}
 	}
 	for _, name := range removed {
-		// The target is looked at too: a pool that is on its way to one would have it again.
-		if has(p.Status.Configuration, name) || has(p.Spec.Configuration, name) {
-			concerned = true
-			state.Keeps = append(state.Keeps, name)
+		// The target counts, too, because the pool is about to use it.
+		if includes(p.Status.Configuration, name) || includes(p.Spec.Configuration, name) {
+			relevant = true
+			state.Removing = append(state.Removing, name)
 		}
 	}
-	slices.Sort(state.Lacks)
-	state.Degraded, state.Why = degraded(p)
-	return state, concerned
+	slices.Sort(state.Pending)
+	state.Degraded, state.Message = degraded(p)
+	return state, relevant
 }
 
-// selects reports whether a pool's selector takes a MachineConfig. The machine-configuration operator lets a pool
-// without a selector, or with one that cannot be read, take nothing.
+// selects reports whether a pool's selector matches. As in the machine-config operator, an empty or invalid selector matches nothing.
 func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && !s.Empty() && s.Matches(labels.Set(of))
 }
 
-// degraded reports whether a pool is, and what it says of it: the first that says something of its conditions for rendering
-// and for nodes, which the condition Degraded summarizes.
-func degraded(p *machineconfigv1.MachineConfigPool) (is bool, why string) {
+// degraded reports whether a pool is Degraded, with the first message of its conditions.
+func degraded(p *machineconfigv1.MachineConfigPool) (isDegraded bool, message string) {
 	details := map[machineconfigv1.MachineConfigPoolConditionType]string{}
 	for _, c := range p.Status.Conditions {
 		if c.Status == corev1.ConditionTrue {
 			details[c.Type] = c.Message
-			is = is || c.Type == machineconfigv1.MachineConfigPoolDegraded
+			isDegraded = isDegraded || c.Type == machineconfigv1.MachineConfigPoolDegraded
 		}
 	}
 	for _, kind := range []machineconfigv1.MachineConfigPoolConditionType{
 		machineconfigv1.MachineConfigPoolDegraded, machineconfigv1.MachineConfigPoolRenderDegraded, machineconfigv1.MachineConfigPoolNodeDegraded,
 	} {
 		if details[kind] != "" {
-			return is, details[kind]
+			return isDegraded, details[kind]
 		}
 	}
-	return is, ""
+	return isDegraded, ""
 }

@@ -1,9 +1,9 @@
-// Package mtuprogress watches how far the nodes have come with a change of the MTU of pods, for networks whose agents report by their pods.
+// Package mtuprogress observes the nodes' progress of an MTU migration, for networks whose agents report in their pods.
 //
-// Input: spec.migration of Network.operator, the change in the ConfigMap of the network, nodes, and the agents' pods. Output: the ConfigMap
-// mtu-migration, which the pipeline reads, and findings for the phase. The pods are only read while there is a change.
+// Input: spec.migration of Network.operator, the migration in the network's ConfigMap, nodes, and the agents' pods. Output: the ConfigMap
+// mtu-migration, which the pipeline reads, and findings for the phase. Pods are only read during a migration.
 //
-// It must never decide which step is next: rendering does, with what is reported here.
+// The controller does not decide the next step; rendering does, from the published progress.
 package mtuprogress
 
 import (
@@ -34,40 +34,41 @@ const Name = "mtuprogress"
 const fieldManager = client.FieldOwner("cluster-network-operator/mtuprogress")
 
 const (
-	// soon is after how long agents are asked again while they have something to do, later once all have done everything.
-	soon  = 3 * time.Second
-	later = time.Minute
+	// pollInterval is the interval at which agents are read during the migration, and idleInterval that after all have finished.
+	pollInterval = 3 * time.Second
+	idleInterval = time.Minute
 )
 
-// Controller is the controller. All exported fields must be set.
+// Controller publishes the progress. All exported fields must be set.
 type Controller struct {
-	// Client reads Network.operator and the ConfigMaps of the operator's namespace from a cache, and writes those. Live reads past any cache.
+	// Client reads Network.operator and the ConfigMaps of the operator's namespace from a cache, and writes the latter. Live reads from the
+	// API server.
 	Client client.Client
 	Live   client.Reader
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes. They must not be modified.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Networks are those whose agents report by their pods.
+	// Networks are the networks whose agents report in their pods.
 	Networks []provider.MTUReporter
-	// Namespace is the operator's.
+	// Namespace is the operator's namespace.
 	Namespace string
 	Board     *report.Board
 
-	// active is true while a network has a change, also when what was published is deleted by a third party.
+	// active is true during a migration, even if another client deletes the published progress.
 	active bool
 }
 
-// Reporters returns the networks whose agents report by their pods.
+// Reporters returns the networks whose agents report in their pods.
 func Reporters(providers []provider.Provider) []provider.MTUReporter {
 	var out []provider.MTUReporter
 	for _, p := range providers {
-		if r, is := p.(provider.MTUReporter); is {
+		if r, ok := p.(provider.MTUReporter); ok {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind()}, Setup: c.setup}}
 }
@@ -83,7 +84,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// Reconcile publishes and reports how far the nodes have come. Without a change it reads from caches alone.
+// Reconcile publishes and reports the progress. Without a migration it only reads from caches.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	announced, err := c.announced(ctx)
 	if err != nil {
@@ -111,12 +112,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		record, err := mtumigration.DecodeRecord(config.Data)
 		switch {
 		case err != nil:
-			return reconcile.Result{}, err // what a third party has damaged is about to be written again
+			return reconcile.Result{}, err // a damaged record is rewritten by rendering
 		case record != nil:
 			c.active = true
 			return c.watch(ctx, network, *record)
 		}
-		// Another network withdraws what it has published itself.
+		// Other networks withdraw their own progress.
 		if err := mtumigration.Withdraw(ctx, c.Client, c.Namespace); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -126,10 +127,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if !announced {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: soon}, nil // the network is about to be rendered with it
+	return reconcile.Result{RequeueAfter: pollInterval}, nil // rendering will start the migration
 }
 
-// announced reports whether the specification asks for a change of the MTU by one of these networks.
+// announced reports whether the specification requests an MTU migration of one of these networks.
 func (c *Controller) announced(ctx context.Context) (bool, error) {
 	var network operatorv1.Network
 	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)
@@ -142,7 +143,7 @@ func (c *Controller) announced(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(c.Networks, func(n provider.MTUReporter) bool { return n.Traits().Type == network.Spec.DefaultNetwork.Type }), nil
 }
 
-// watch compares what agents report with a record.
+// watch compares the reports of agents with a record.
 func (c *Controller) watch(ctx context.Context, network provider.MTUReporter, record mtumigration.Record) (reconcile.Result, error) {
 	agents := network.MTUAgents()
 	nodes, err := c.Nodes(ctx)
@@ -159,7 +160,7 @@ func (c *Controller) watch(ctx context.Context, network provider.MTUReporter, re
 		return reconcile.Result{}, err
 	}
 	if record.Change.Announced && progress.Reached(record.Change.To) {
-		return reconcile.Result{RequeueAfter: later}, nil
+		return reconcile.Result{RequeueAfter: idleInterval}, nil
 	}
-	return reconcile.Result{RequeueAfter: soon}, nil
+	return reconcile.Result{RequeueAfter: pollInterval}, nil
 }

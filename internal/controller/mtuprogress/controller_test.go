@@ -39,8 +39,8 @@ func (n network) MTUAgents() provider.MTUAgents {
 	return provider.MTUAgents{Component: "Reporting", Namespace: n.namespace, ConfigMap: "config", App: "agent"}
 }
 
-// world is a cluster with one node.
-type world struct {
+// cluster is a cluster with one node.
+type cluster struct {
 	*testing.T
 	server *apitest.Server
 	c      *Controller
@@ -48,9 +48,9 @@ type world struct {
 	config *corev1.ConfigMap
 }
 
-func newWorld(t *testing.T) *world {
+func newCluster(t *testing.T) *cluster {
 	server := apitest.Shared(t)
-	w := &world{T: t, server: server, node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}}
+	w := &cluster{T: t, server: server, node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}}
 	namespace := server.Namespace(t)
 	w.c = &Controller{
 		Client: server.Client, Live: server.Client, Nodes: func(context.Context) ([]*corev1.Node, error) { return []*corev1.Node{w.node}, nil },
@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // record has the network's ConfigMap have a record; nil is none.
-func (w *world) record(r *mtumigration.Record) {
+func (w *cluster) record(r *mtumigration.Record) {
 	w.Helper()
 	w.config.Data = nil
 	if r != nil {
@@ -78,7 +78,7 @@ func (w *world) record(r *mtumigration.Record) {
 }
 
 // reports has the agent's pod report a state.
-func (w *world) reports(s mtumigration.State) {
+func (w *cluster) reports(s mtumigration.State) {
 	w.Helper()
 	text, err := s.Encode()
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *world) reports(s mtumigration.State) {
 }
 
 // reconcile returns what is published, the reasons that are reported, and when the controller looks again.
-func (w *world) reconcile() (facts.MTUMigration, string, time.Duration) {
+func (w *cluster) reconcile() (facts.MTUMigration, string, time.Duration) {
 	w.Helper()
 	result, err := w.c.Reconcile(w.Context(), reconcile.Request{})
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *world) reconcile() (facts.MTUMigration, string, time.Duration) {
 }
 
 func TestTheProgressOfNodesIsPublishedAndWithdrawn(t *testing.T) {
-	w := newWorld(t)
+	w := newCluster(t)
 	if progress, reasons, again := w.reconcile(); progress.Active || reasons != "" || again != 0 {
 		t.Errorf("without a change: %+v, %s, again after %s", progress, reasons, again)
 	}
@@ -128,14 +128,14 @@ func TestTheProgressOfNodesIsPublishedAndWithdrawn(t *testing.T) {
 		Migration:      &osv1.NetworkMigration{MTU: &osv1.MTUMigration{Network: &osv1.MTUMigrationValues{From: new(uint32(1450)), To: new(uint32(1400))}}},
 	}}
 	w.server.Create(t, object)
-	if progress, reasons, again := w.reconcile(); progress.Active || reasons != "" || again != soon {
+	if progress, reasons, again := w.reconcile(); progress.Active || reasons != "" || again != pollInterval {
 		t.Errorf("it is announced: %+v, %s, again after %s", progress, reasons, again)
 	}
 
 	change := mtumigration.Change{From: 1450, To: 1400, Announced: true}
 	between, last := mtumigration.State{MTU: 1450, Step: 1, RoutableMTU: 1400}, mtumigration.State{MTU: 1400, Step: 2}
 	w.record(&mtumigration.Record{State: between, Change: change})
-	if progress, reasons, again := w.reconcile(); !progress.Active || progress.Done || reasons != "MTUMigrationRouting MTUMigrationRouting" || again != soon {
+	if progress, reasons, again := w.reconcile(); !progress.Active || progress.Done || reasons != "MTUMigrationRouting MTUMigrationRouting" || again != pollInterval {
 		t.Errorf("no agent reports: %+v, %s, again after %s", progress, reasons, again)
 	}
 	w.reports(between)
@@ -147,7 +147,7 @@ func TestTheProgressOfNodesIsPublishedAndWithdrawn(t *testing.T) {
 	}
 	w.record(&mtumigration.Record{State: last, Change: change})
 	w.reports(last)
-	if progress, reasons, again := w.reconcile(); !progress.Reached(1400) || reasons != "MTUMigrationFinished" || again != later {
+	if progress, reasons, again := w.reconcile(); !progress.Reached(1400) || reasons != "MTUMigrationFinished" || again != idleInterval {
 		t.Errorf("it is reached: %+v, %s, again after %s", progress, reasons, again)
 	}
 	w.record(nil)
@@ -161,7 +161,7 @@ func TestTheProgressOfNodesIsPublishedAndWithdrawn(t *testing.T) {
 }
 
 func TestADamagedRecordWithdrawsNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newCluster(t)
 	w.c.active = true
 	w.record(&mtumigration.Record{State: mtumigration.State{MTU: 1450, Step: 1, RoutableMTU: 1400}, Change: mtumigration.Change{From: 1450, To: 1400, Announced: true}})
 	w.reconcile()

@@ -15,16 +15,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rollout"
 )
 
-// chosen is what may be rolled out now: what is wanted, or what is in effect while that has to wait or was taken back.
+// chosen is what may be rolled out now: the wanted specification, or the active one while that is held or rolled back.
 type chosen struct {
-	// turn says what is held or taken back.
+	// turn describes what is held or rolled back.
 	turn rollout.Turn
-	// facts are those that was rendered with: of an older version, while the new one has to wait.
+	// facts are the facts for rendering: those of an older version while the new one is held.
 	facts  facts.Cluster
 	result pipeline.Result
 	// failed is the error of the pipeline.
 	failed error
-	// desired are all objects. It counts only if rendered is true.
+	// desired are all objects. It is valid only if rendered is true.
 	desired  []manifest.Object
 	rendered bool
 }
@@ -43,21 +43,21 @@ func (c *Controller) choose(ctx context.Context, g *gathered, w *wanted) (chosen
 	out.facts = now.facts
 	out.result, out.failed = now.render(ctx)
 	if out.turn.Reason == rollout.ReasonUpgradeWaits && !complete(out.result) {
-		// What the images before lack, those that wait may bring.
+		// The new images may support what the old ones lack.
 		now, out.turn, out.facts = candidate{w.choice, w.invalid, g.cluster}, rollout.Turn{}, g.cluster
 		out.result, out.failed = now.render(ctx)
 	}
 	if out.failed != nil && len(out.result.Outputs) == 0 {
 		return out, out.retryable()
 	}
-	if out.desired, err = Desired(c.Pipeline.Registry, out.result, out.facts, usedUp(out.result, g.memory)); err != nil {
+	if out.desired, err = Desired(c.Pipeline.Registry, out.result, out.facts, usedAcknowledgement(out.result, g.memory)); err != nil {
 		return out, err
 	}
 	out.rendered = true
 	return out, nil
 }
 
-// next decides whether it is the turn of what is wanted, of the version and images, or of a revision before.
+// next decides whether specification, version and images may be rolled out, or a previous revision.
 func (c *Controller) next(g *gathered, w *wanted) (rollout.Turn, error) {
 	record, spec := g.memory.record, w.choice.Result.Spec
 	if !g.managed || g.corrupt != nil || spec == nil {
@@ -67,21 +67,21 @@ func (c *Controller) next(g *gathered, w *wanted) (rollout.Turn, error) {
 	if err != nil {
 		return rollout.Turn{}, err
 	}
-	turn := rollout.Next(rollout.Standing{
+	turn := rollout.Next(rollout.State{
 		Record: record, History: g.memory.history, Wanted: snapshot, Version: g.cluster.ReleaseVersion, Images: g.cluster.Images,
 		Migrating: g.cluster.MTUMigration.Active,
-		Hung:      c.Board.Hung(), AutoRollback: spec.Rollout != nil && spec.Rollout.AutoRollback,
+		Stalled:   c.Board.Stalled(), AutoRollback: spec.Rollout != nil && spec.Rollout.AutoRollback,
 	})
-	if turn.Back == nil && turn.HoldVersion && record.Images == nil { // an operator that did not record them has applied it
+	if turn.Back == nil && turn.HoldVersion && record.Images == nil { // applied by an operator that did not record images
 		return rollout.Turn{}, nil
 	}
 	return turn, nil
 }
 
-// candidate is a specification and what to render it with.
+// candidate is a specification with the facts to render it.
 type candidate struct {
 	choice pipeline.Choice
-	// invalid is why it cannot be rendered.
+	// invalid is the error if it cannot be rendered.
 	invalid error
 	facts   facts.Cluster
 }
@@ -93,8 +93,8 @@ func (c candidate) render(ctx context.Context) (pipeline.Result, error) {
 	return c.choice.Render(ctx, c.facts)
 }
 
-// candidate is what a turn lets through. While the record is damaged, what is known to be applied is rendered as it was applied: a
-// change is checked, and waits, because it could not be recorded.
+// candidate returns what a turn allows. While the record is corrupt, the known applied configuration is rendered unchanged; a change is
+// checked but held, because it could not be recorded.
 func (c *Controller) candidate(ctx context.Context, g *gathered, w *wanted, turn rollout.Turn) (candidate, error) {
 	next, record, in := candidate{w.choice, w.invalid, g.cluster}, g.memory.record, w.in
 	switch {
@@ -127,32 +127,32 @@ func (c *Controller) candidate(ctx context.Context, g *gathered, w *wanted, turn
 	return next, nil
 }
 
-// complete reports whether every component could be rendered.
+// complete reports whether every component was rendered.
 func complete(res pipeline.Result) bool {
 	return !slices.ContainsFunc(res.Outputs, func(o pipeline.ComponentOutput) bool { return o.Err != nil })
 }
 
-// Desired returns all objects that a result stands for: those of its components, and the NetworkGuard. known is what it was
-// rendered with, usedUp the acknowledgement that was used up last.
-func Desired(registry pipeline.Registry, res pipeline.Result, known facts.Cluster, usedUp string) ([]manifest.Object, error) {
+// Desired returns all objects of a result: those of its components, and the NetworkGuard. known are the facts for rendering,
+// usedAcknowledgement is the last acknowledgement that was used.
+func Desired(registry pipeline.Registry, res pipeline.Result, known facts.Cluster, usedAcknowledgement string) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	for _, o := range res.Outputs {
 		objects = append(objects, o.Output.Objects...)
 	}
-	g, err := admission.Object(registry, admission.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known, Acknowledged: usedUp})
+	g, err := admission.Object(registry, admission.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known, Acknowledged: usedAcknowledgement})
 	return append(objects, g), err
 }
 
-// usedUp is the acknowledgement of the change that is made now, or was made last.
-func usedUp(res pipeline.Result, m memory) string {
+// usedAcknowledgement returns the acknowledgement of the current or the last change.
+func usedAcknowledgement(res pipeline.Result, m memory) string {
 	if res.Acknowledged {
 		return res.Acknowledgement
 	}
 	return m.history.UsedUp(m.record)
 }
 
-// retryable returns the error of the pipeline if another attempt may succeed although nothing is changed. An invalid
-// specification stays invalid, and the MTU of the nodes comes with an event.
+// retryable returns the error of the pipeline if a retry may succeed without a change. An invalid specification stays invalid, and a
+// missing MTU causes an event later.
 func (c *chosen) retryable() error {
 	if c.failed == nil || pipeline.RefusalsOf(c.failed) != nil || errors.Is(c.failed, pipeline.ErrHostMTUUnknown) {
 		return nil
@@ -160,7 +160,7 @@ func (c *chosen) retryable() error {
 	return c.failed
 }
 
-// incomplete is why desired is not everything, or nothing.
+// incomplete returns why desired is incomplete; empty if it is complete.
 func (c *chosen) incomplete() string {
 	var why []string
 	for _, o := range c.result.Outputs {

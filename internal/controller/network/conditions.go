@@ -11,13 +11,14 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/rollout"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// The reasons of conditions. Those that OpenShift's operator gives too have the same names there.
+// Reasons of conditions, some of which are the same as in OpenShift.
 const (
 	reasonInvalid    = "InvalidOperatorConfig"
 	reasonCorrupt    = "CorruptAppliedConfig"
@@ -40,18 +41,17 @@ const (
 	reasonNoEffect   = "FieldWithoutEffect"
 )
 
-// componentPools is what is said of the address pools: that they do not fit the nodes is no fault of the network's
-// components, and holds nothing up.
+// componentPools is the component of findings about address pools. Pools that do not fit the nodes are no failure of the network's
+// components, and do not block changes.
 const componentPools = "AddressPools"
 
-// componentServices has the conditions of Services: that no component serves them, or two do, or that they have other addresses,
-// is no failure of the network's components.
+// componentServices is the component of findings about Services, which are no failure of the network's components.
 const componentServices = "Services"
 
 // eventKept is the reason of the event for objects that are kept.
 const eventKept = "ObjectsKept"
 
-// findings are the conditions of a reconcile. err is that of run.
+// findings returns the findings of a reconcile. err is the error of run.
 func (r *reconciled) findings(c *Controller, err error) []status.Finding {
 	var found []status.Finding
 	switch {
@@ -79,21 +79,21 @@ func (r *reconciled) findings(c *Controller, err error) []status.Finding {
 	return append(found, c.conflicts.findings()...)
 }
 
-// pausedBy is who has paused the operator, as far as it is known.
+// pausedBy describes who paused the operator, when and why, if the annotations exist.
 func pausedBy(n *operatorv1.Network) string {
-	var said []string
+	var parts []string
 	for _, a := range []struct{ before, name string }{{"by ", pipeline.PausedByAnnotation}, {"since ", pipeline.PausedAtAnnotation}, {"", pipeline.PausedReasonAnnotation}} {
 		if value := n.Annotations[a.name]; value != "" {
-			said = append(said, a.before+value)
+			parts = append(parts, a.before+value)
 		}
 	}
-	if len(said) == 0 {
+	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(said, ", ") + ")"
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// recordFindings reports a record that cannot be read or written.
+// recordFindings reports an unreadable or unwritable record.
 func (r *reconciled) recordFindings(err error) []status.Finding {
 	switch {
 	case r.corrupt != nil && r.memory.record.Baseline() != nil:
@@ -101,12 +101,12 @@ func (r *reconciled) recordFindings(err error) []status.Finding {
 	case r.corrupt != nil:
 		return degraded("", reasonCorrupt, fmt.Sprintf("Nothing is changed: %v", r.corrupt))
 	case err != nil && r.applyErr == nil && r.failed == nil:
-		return passing("", reasonRecord, fmt.Sprintf("Error while looking at the cluster: %v", err))
+		return transient("", reasonRecord, fmt.Sprintf("Cannot observe the cluster: %v", err))
 	}
 	return nil
 }
 
-// keptRevision names what is repaired while the record is damaged.
+// keptRevision names the configuration that is repaired while the record is corrupt.
 func (r *reconciled) keptRevision() string {
 	if r.memory.record.Unfinished() {
 		return "the rollout that was under way"
@@ -114,11 +114,11 @@ func (r *reconciled) keptRevision() string {
 	return fmt.Sprintf("revision %d in %s", r.memory.record.Number, applied.HistoryConfigMapName)
 }
 
-// refusalFindings reports a specification that is invalid, or whose change is refused.
+// refusalFindings reports an invalid specification or a refused change.
 func (r *reconciled) refusalFindings() []status.Finding {
-	err, inForce := r.result.Refused, " Until then the last applied configuration stays active."
+	err, suffix := r.result.Refused, " Until then the last applied configuration stays active."
 	if err == nil {
-		err, inForce = r.failed, ""
+		err, suffix = r.failed, ""
 	}
 	if err == nil || len(r.result.Outputs) > 0 && r.result.Refused == nil {
 		return nil
@@ -131,14 +131,14 @@ func (r *reconciled) refusalFindings() []status.Finding {
 	if refusals := pipeline.RefusalsOf(err); refusals != nil {
 		text = refusals.Error()
 	}
-	message := fmt.Sprintf("The operator configuration is invalid (%s). Use 'kubectl edit network.operator.openshift.io cluster' to fix.%s", text, inForce)
+	message := fmt.Sprintf("The operator configuration is invalid (%s). Use 'kubectl edit network.operator.openshift.io cluster' to fix.%s", text, suffix)
 	if pipeline.StageOf(err) == pipeline.Check {
-		message = fmt.Sprintf("Not applying unsafe configuration change: %s. Use 'kubectl edit network.operator.openshift.io cluster' to undo the change.%s", text, inForce)
+		message = fmt.Sprintf("Not applying unsafe configuration change: %s. Use 'kubectl edit network.operator.openshift.io cluster' to undo the change.%s", text, suffix)
 	}
 	return degraded("", reasonInvalid, message)
 }
 
-// turnFindings reports what waits for something else, or was taken back.
+// turnFindings reports held changes and rollbacks.
 func (r *reconciled) turnFindings() []status.Finding {
 	switch {
 	case r.turn.Reason == rollout.ReasonRolledBack:
@@ -152,8 +152,8 @@ func (r *reconciled) turnFindings() []status.Finding {
 	return nil
 }
 
-// migrationFindings reports a migration of a third party's network that goes on: nodes restart for it, as they do for an
-// upgrade. A network that changes the MTU itself reports it, with the phase.
+// migrationFindings reports a migration of a third party's network, for which nodes restart as for an upgrade. Networks that migrate the
+// MTU themselves report it with the phase.
 func (r *reconciled) migrationFindings(registry pipeline.Registry) []status.Finding {
 	if r.result.Spec == nil || r.result.Spec.Migration == nil || r.result.Spec.Migration.MTU == nil {
 		return nil
@@ -162,10 +162,10 @@ func (r *reconciled) migrationFindings(registry pipeline.Registry) []status.Find
 		return nil
 	}
 	return []status.Finding{{Effect: status.NotUpgradeable, Reason: reasonMigration,
-		Message: "the MTU of the network is being migrated; an upgrade has to wait until that is done and spec.migration is removed"}}
+		Message: "the MTU of the network is being migrated; an upgrade is blocked until the migration has finished and spec.migration is removed"}}
 }
 
-// poolFindings reports pools in use that do not fit the nodes, which would have been refused when they were new.
+// poolFindings reports pools in use that do not fit the nodes, and would be refused as new pools.
 func (r *reconciled) poolFindings() []status.Finding {
 	pools := r.warnings(func(rule string) bool {
 		return !slices.Contains([]string{pipeline.RuleUnserved, pipeline.RuleServedTwice, pipeline.RuleServiceCIDR}, rule)
@@ -176,8 +176,7 @@ func (r *reconciled) poolFindings() []status.Finding {
 	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: pools.Error(), Aside: true, Immediate: true}}
 }
 
-// serviceFindings reports that no component serves Services, that another one does too, or that the specification has other
-// addresses for them than the API server.
+// serviceFindings reports Services that no component or more than one serves, and Service CIDRs that differ from the API server's.
 func (r *reconciled) serviceFindings() []status.Finding {
 	var found []status.Finding
 	if unserved := r.warnings(func(rule string) bool { return rule == pipeline.RuleUnserved }); len(unserved) > 0 {
@@ -192,7 +191,7 @@ func (r *reconciled) serviceFindings() []status.Finding {
 	return found
 }
 
-// warnings are those of the pipeline that are about some rules.
+// warnings returns the warnings of the pipeline whose rule matches.
 func (r *reconciled) warnings(about func(rule string) bool) pipeline.Refusals {
 	var found pipeline.Refusals
 	for _, w := range r.result.Warnings {
@@ -203,13 +202,13 @@ func (r *reconciled) warnings(about func(rule string) bool) pipeline.Refusals {
 	return found
 }
 
-// renderFindings reports components that could not be rendered, or wait for something.
+// renderFindings reports components that cannot be rendered, wait, or are partly served.
 func (r *reconciled) renderFindings() []status.Finding {
 	var found []status.Finding
 	for _, o := range r.result.Outputs {
 		switch {
 		case o.Err != nil && pipeline.StageOf(o.Err) == pipeline.Bootstrap:
-			found = append(found, passing(o.Name, reasonBootstrap, fmt.Sprintf("Internal error while reconciling platform networking resources: %v", o.Err))...)
+			found = append(found, transient(o.Name, reasonBootstrap, fmt.Sprintf("Internal error while reconciling platform networking resources: %v", o.Err))...)
 		case o.Err != nil:
 			found = append(found, degraded(o.Name, reasonRender, fmt.Sprintf("Internal error while rendering operator configuration: %v", o.Err))...)
 		case o.Output.Waiting != "":
@@ -238,33 +237,26 @@ func (r *reconciled) applyFindings() []status.Finding {
 	if permanent {
 		return degraded("", reasonApply, message)
 	}
-	return passing("", reasonApply, message)
+	return transient("", reasonApply, message)
 }
 
-// sentences returns the errors that were joined, at most mostErrors, and whether one of them is
-// permanent.
+// sentences returns the joined errors, at most maxErrors, and whether one of them is permanent.
 func sentences(err error) (lines []string, permanent bool) {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		errs = joined.Unwrap()
 	}
-	for i, e := range errs {
-		if i < mostErrors {
-			lines = append(lines, e.Error())
-		}
+	for _, e := range errs {
+		lines = append(lines, e.Error())
 		if one, ok := errors.AsType[*apply.Error](e); ok && (apierrors.IsForbidden(one.Err) || apierrors.IsInvalid(one.Err)) {
 			permanent = permanent || !apierrors.HasStatusCause(one.Err, "NamespaceTerminating")
 		}
 	}
-	if more := len(errs) - mostErrors; more > 0 {
-		lines = append(lines, fmt.Sprintf("(%d more)", more))
-	}
-	return lines, permanent
+	return phrase.First(lines, maxErrors), permanent
 }
 
-// emit makes events of what is new: a refusal, an error, an object that is kept. What may be temporary is reported by the
-// status controller if it persists.
-func (c *Controller) emit(network *operatorv1.Network, found []status.Finding, kept []plan.Action) {
+// recordEvents records events for new refusals, errors and kept objects. The status controller reports temporary problems if they persist.
+func (c *Controller) recordEvents(network *operatorv1.Network, found []status.Finding, kept []plan.Action) {
 	now := map[string]string{}
 	for _, f := range found {
 		if f.Effect == status.Degraded && f.Immediate {
@@ -276,12 +268,12 @@ func (c *Controller) emit(network *operatorv1.Network, found []status.Finding, k
 			}
 		}
 	}
-	c.emitKept(network, kept, now)
+	c.recordKeptEvent(network, kept, now)
 	c.reported = now
 }
 
-// emitKept makes an event when other objects than before are no longer wanted, and kept nevertheless.
-func (c *Controller) emitKept(network *operatorv1.Network, kept []plan.Action, now map[string]string) {
+// recordKeptEvent records an event when the set of kept objects changes.
+func (c *Controller) recordKeptEvent(network *operatorv1.Network, kept []plan.Action, now map[string]string) {
 	var names, why []string
 	for _, a := range kept {
 		names = append(names, a.Key.String())
@@ -297,7 +289,7 @@ func (c *Controller) emitKept(network *operatorv1.Network, kept []plan.Action, n
 	slices.Sort(names)
 	now[eventKept] = strings.Join(names, ", ")
 	if c.reported[eventKept] != now[eventKept] {
-		c.Log.Info("objects are kept", "objects", names, "why", why)
-		c.Events.Normal(network, eventKept, fmt.Sprintf("no longer wanted, and kept: %s; %s", now[eventKept], strings.Join(why, "; ")))
+		c.Log.Info("kept objects", "objects", names, "why", why)
+		c.Events.Normal(network, eventKept, fmt.Sprintf("kept although no longer wanted: %s; %s", now[eventKept], strings.Join(why, "; ")))
 	}
 }

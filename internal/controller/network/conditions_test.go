@@ -23,10 +23,14 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel"
 )
 
-type noEvents struct{ told []string }
+type noEvents struct{ reasons []string }
 
-func (n *noEvents) Normal(_ *operatorv1.Network, reason, _ string)  { n.told = append(n.told, reason) }
-func (n *noEvents) Warning(_ *operatorv1.Network, reason, _ string) { n.told = append(n.told, reason) }
+func (n *noEvents) Normal(_ *operatorv1.Network, reason, _ string) {
+	n.reasons = append(n.reasons, reason)
+}
+func (n *noEvents) Warning(_ *operatorv1.Network, reason, _ string) {
+	n.reasons = append(n.reasons, reason)
+}
 
 // given is a controller, and what one reconcile of it has come to.
 type given struct {
@@ -37,14 +41,14 @@ type given struct {
 // report emits events as Reconcile does, and returns the findings.
 func (g given) report() []status.Finding {
 	found := g.findings(g.Controller, nil)
-	g.emit(g.network, found, g.kept)
+	g.recordEvents(g.network, found, g.kept)
 	return found
 }
 
 func newGiven() (given, *noEvents) {
-	told := &noEvents{}
-	c := &Controller{Events: told, Log: slog.New(slog.DiscardHandler), reported: map[string]string{}}
-	return given{c, &reconciled{gathered: gathered{network: &operatorv1.Network{}, managed: true}}}, told
+	reasons := &noEvents{}
+	c := &Controller{Events: reasons, Log: slog.New(slog.DiscardHandler), reported: map[string]string{}}
+	return given{c, &reconciled{gathered: gathered{network: &operatorv1.Network{}, managed: true}}}, reasons
 }
 
 func applyError(err error) error {
@@ -60,14 +64,14 @@ func TestConditionsOfAReconcile(t *testing.T) {
 		set  func(given)
 		want []string
 	}{
-		{"all is well", func(given) {}, nil},
+		{"as expected", func(given) {}, nil},
 		{"invalid, and nothing is in effect", func(p given) { p.failed = invalid }, []string{
 			"Degraded InvalidOperatorConfig The operator configuration is invalid (spec.a: is wrong (r3)). Use 'kubectl edit network.operator.openshift.io cluster' to fix."}},
 		{"refused, all of it, and what is in effect stays", func(p given) {
 			p.result = pipeline.Result{Refused: refused, Outputs: []pipeline.ComponentOutput{{Name: "Flannel"}}}
 		}, []string{
 			"Degraded InvalidOperatorConfig Not applying unsafe configuration change: spec.a: cannot be changed (r1); spec.b: nor can this (r2). Use 'kubectl edit network.operator.openshift.io cluster' to undo the change. Until then the last applied configuration stays active."}},
-		{"the nodes have not told their MTU", func(p given) { p.failed = &pipeline.Error{Stage: pipeline.Fill, Err: pipeline.ErrHostMTUUnknown} }, []string{
+		{"the nodes have not reported their MTU", func(p given) { p.failed = &pipeline.Error{Stage: pipeline.Fill, Err: pipeline.ErrHostMTUUnknown} }, []string{
 			"Progressing WaitingForNodeMTU Waiting for the MTU of the nodes, which determines that of the network"}},
 		{"one component fails, another waits, a third does not serve", func(p given) {
 			err := &pipeline.Error{Stage: pipeline.Render, Component: "A", Err: errors.New("boom")}
@@ -145,7 +149,7 @@ func TestNoUpgradeWhileTheNetworkIsNotAtRest(t *testing.T) {
 		}},
 		{"paused", "Paused", func(p given) { p.network.Annotations = map[string]string{pipeline.PausedAnnotation: "true"} }},
 		{"unmanaged", "Unmanaged", func(p given) { p.managed = false }},
-		{"taken back", "RolledBack", func(p given) { p.turn = rollout.Turn{Reason: rollout.ReasonRolledBack, Message: "m"} }},
+		{"rolled back", "RolledBack", func(p given) { p.turn = rollout.Turn{Reason: rollout.ReasonRolledBack, Message: "m"} }},
 	} {
 		p, _ := newGiven()
 		row.set(p)
@@ -161,28 +165,28 @@ func TestNoUpgradeWhileTheNetworkIsNotAtRest(t *testing.T) {
 	}
 }
 
-func TestARefusalIsToldOnceAndWhatMayPassNotHere(t *testing.T) {
-	p, told := newGiven()
+func TestARefusalIsReportedOnceAndATransientErrorNotAtAll(t *testing.T) {
+	p, reasons := newGiven()
 	p.applyErr = errors.New("boom")
 	p.report()
-	if len(told.told) != 0 {
-		t.Errorf("events of what may pass: %v", told.told)
+	if len(reasons.reasons) != 0 {
+		t.Errorf("events of what may pass: %v", reasons.reasons)
 	}
 	p.applyErr, p.corrupt = nil, errors.New("x")
 	p.report()
 	p.report()
-	if diff := cmp.Diff([]string{"CorruptAppliedConfig"}, told.told); diff != "" {
+	if diff := cmp.Diff([]string{"CorruptAppliedConfig"}, reasons.reasons); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestManyErrorsAreCounted(t *testing.T) {
 	var errs []error
-	for i := range mostErrors + 2 {
+	for i := range maxErrors + 2 {
 		errs = append(errs, fmt.Errorf("e%d", i))
 	}
 	lines, _ := sentences(errors.Join(errs...))
-	if len(lines) != mostErrors+1 || lines[mostErrors] != "(2 more)" {
+	if len(lines) != maxErrors+1 || lines[maxErrors] != "and 2 more" {
 		t.Errorf("lines: %v", lines)
 	}
 }

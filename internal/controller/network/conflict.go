@@ -8,59 +8,50 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-network-operator/cno/internal/fight"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// reasonConflict is the reason of the condition, and of the event, that another client changes the same object repeatedly.
-const reasonConflict = "FightDetected"
-
-// An object that was restored conflictAfter times within conflictWindow is in back-off. It is then restored firstWait after each time
-// it was changed. Only where nothing but its labels and annotations is changed does that become twice as long each time, up to
-// lastWait: an object that is missing, or that does something else than what is wanted, may let unsafe changes in or take
-// the network from nodes, and one client must not be able to switch off its repair.
+// An object that another client modifies repeatedly, as package fight defines, is in back-off: it is restored minBackOff after each change.
+// If only labels and annotations change, the back-off doubles each time, up to maxBackOff. Other changes and deletions may admit unsafe
+// changes or interrupt the network, so that no client may suppress their repair.
 const (
-	conflictAfter  = 5
-	conflictWindow = time.Minute
-	firstWait      = 30 * time.Second
-	lastWait       = 30 * time.Minute
+	minBackOff = fight.Calm
+	maxBackOff = 30 * time.Minute
 )
 
-// unknownClient stands for the client that changes an object when its managed fields do not name it.
+// unknownClient replaces the name of a client that the managed fields do not show.
 const unknownClient = "an unknown client"
 
-// conflicts remembers which objects were repaired, and when. Nothing of it outlives the process: the next one repairs
-// what it finds, and notices soon enough.
+// conflicts are the recently repaired objects. They are kept in memory only.
 type conflicts map[manifest.Key]*conflict
 
-// conflict is what is known of one object.
+// conflict is the state of one object.
 type conflict struct {
-	// hash is that of what was applied last; what is wanted again is no conflict.
+	// hash is the hash of the object that was applied last; another desired object starts without conflict.
 	hash string
-	// repairs are the times within conflictWindow at which it was repaired.
+	// repairs are the times of repairs within fight.Window.
 	repairs []time.Time
-	// wait is how long it is not changed, until the time until; 0 if it is not in back-off.
+	// wait is the current back-off, which lasts until until; 0 if the object is not in back-off.
 	wait  time.Duration
 	until time.Time
-	// who changes it, and uses the name under which the operator itself writes if same is true.
-	who  string
-	same bool
+	// client is the client that modifies the object. same is true if it uses the operator's own field manager.
+	client string
+	same   bool
 }
 
-// detected reports whether an object is in back-off, or is as soon as it is repaired once more.
+// detected reports whether an object is in back-off, or will be after the next repair.
 func (c *conflict) detected(now time.Time) bool {
-	return c.wait > 0 || len(c.recent(now)) >= conflictAfter-1
+	return c.wait > 0 || len(fight.Recent(c.repairs, now)) >= fight.After-1
 }
 
-func (c *conflict) recent(now time.Time) []time.Time {
-	return slices.DeleteFunc(slices.Clone(c.repairs), func(at time.Time) bool { return now.Sub(at) > conflictWindow })
-}
-
-// backOff takes out of a plan what is not to be restored yet, and forgets the conflicts that are over. It returns the actions
-// that continue a conflict, and after how long to look again; 0 is never.
-func (all conflicts) backOff(p *plan.Plan, now time.Time) (repaired []plan.Action, again time.Duration) {
+// backOff removes actions in back-off from a plan, and ends conflicts that are over. It returns the actions that continue a conflict, and
+// the time until the next action; 0 means never.
+func (all conflicts) backOff(p *plan.Plan, now time.Time) (repaired []plan.Action, requeueAfter time.Duration) {
 	changed := map[manifest.Key]bool{}
 	p.Actions = slices.Clone(p.Actions)
 	for i, a := range p.Actions {
@@ -80,15 +71,15 @@ func (all conflicts) backOff(p *plan.Plan, now time.Time) (repaired []plan.Actio
 		switch {
 		case c.wait == 0:
 		case now.Before(c.until):
-			again = sooner(again, c.until.Sub(now))
+			requeueAfter = sooner(requeueAfter, c.until.Sub(now))
 		case !changed[key]:
-			c.wait, c.repairs = 0, nil // it was left as it is wanted
+			c.wait, c.repairs = 0, nil // no client has modified it since
 		}
 	}
-	return repaired, again
+	return repaired, requeueAfter
 }
 
-// sooner returns the smaller of two times of which 0 is never.
+// sooner returns the smaller of two durations, of which 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -96,8 +87,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// cosmetic reports whether an action restores nothing but labels and annotations. Those of a namespace do work: they admit
-// pods. DaemonSets, admission policies and what belongs to them are never left as they are.
+// cosmetic reports whether an action restores only labels and annotations. Namespaces are excluded because their labels admit pods, and
+// DaemonSets and admission policies because they are always restored.
 func cosmetic(a plan.Action) bool {
 	switch {
 	case a.Verb != plan.Apply, len(a.Reasons) == 0, a.Key.Group == "admissionregistration.k8s.io":
@@ -110,29 +101,29 @@ func cosmetic(a plan.Action) bool {
 	})
 }
 
-// wrote notes that an object was written.
-func (all conflicts) wrote(a plan.Action, now time.Time) {
+// recordWrite records that an object was written.
+func (all conflicts) recordWrite(a plan.Action, now time.Time) {
 	c, hash := all[a.Key], manifest.Hash(a.Object)
 	if c == nil || c.hash != hash {
 		all[a.Key] = &conflict{hash: hash}
 		return
 	}
-	c.repairs = append(c.recent(now), now)
+	c.repairs = append(fight.Recent(c.repairs, now), now)
 	switch {
 	case c.wait > 0 && cosmetic(a):
-		c.wait = min(2*c.wait, lastWait)
+		c.wait = min(2*c.wait, maxBackOff)
 	case c.wait > 0:
-		c.wait = firstWait
-	case len(c.repairs) >= conflictAfter:
-		c.wait = firstWait
+		c.wait = minBackOff
+	case len(c.repairs) >= fight.After:
+		c.wait = minBackOff
 	default:
 		return
 	}
 	c.until = now.Add(c.wait)
 }
 
-// attribute notes who has changed an object, as its managed fields show: the client that wrote it last. Their times are in seconds; of
-// two writes within one, that of the other client counts.
+// attribute sets the client that last wrote the object according to its managed fields. Their times have a precision of one second; within
+// the same second, the other client counts.
 func (c *conflict) attribute(fields []metav1.ManagedFieldsEntry) {
 	var own, other metav1.ManagedFieldsEntry
 	for _, e := range fields {
@@ -146,29 +137,29 @@ func (c *conflict) attribute(fields []metav1.ManagedFieldsEntry) {
 	}
 	switch {
 	case other.Time != nil && (own.Time == nil || !other.Time.Before(own.Time)):
-		c.who, c.same = other.Manager, false
+		c.client, c.same = other.Manager, false
 	case own.Time != nil:
-		c.who, c.same = own.Manager, true
+		c.client, c.same = own.Manager, true
 	default:
-		c.who, c.same = unknownClient, false
+		c.client, c.same = unknownClient, false
 	}
 }
 
-// sentence says who changes an object, what became of it and what to do. It is the same as long as nothing changes.
+// sentence describes the conflict and the remedy. It does not change while the conflict lasts.
 func (c *conflict) sentence(key manifest.Key) string {
-	who, verb, out := c.who, "modified", "stop that client"
+	client, verb, remedy := c.client, "modified", "stop that client"
 	switch {
 	case c.same:
-		who = "another operator with the field manager " + c.who
-		out = "stop one of the two operators"
-	case c.who == unknownClient:
-		verb, out = "modified or deleted", "find that client in the audit log of the API server and stop it"
+		client = "another operator with the field manager " + c.client
+		remedy = "stop one of the two operators"
+	case c.client == unknownClient:
+		verb, remedy = "modified or deleted", "find that client in the audit log of the API server and stop it"
 	}
 	return fmt.Sprintf("%s is being %s by %s; the operator restored it %d times and now retries with back-off. "+
-		"To resolve, %s or pause this operator with the annotation %s=true of Network/cluster", key, verb, who, conflictAfter, out, pipeline.PausedAnnotation)
+		"To resolve, %s or pause this operator with the annotation %s=true of Network/cluster", key, verb, client, fight.After, remedy, pipeline.PausedAnnotation)
 }
 
-// findings report every conflict.
+// findings reports all conflicts.
 func (all conflicts) findings() []status.Finding {
 	var sentences []string
 	for key, c := range all {
@@ -180,8 +171,5 @@ func (all conflicts) findings() []status.Finding {
 		return nil
 	}
 	slices.Sort(sentences)
-	if more := len(sentences) - mostErrors; more > 0 {
-		sentences = append(sentences[:mostErrors], fmt.Sprintf("(%d more)", more))
-	}
-	return degraded("", reasonConflict, strings.Join(sentences, "; "))
+	return degraded("", fight.Reason, phrase.Clauses(sentences, maxErrors))
 }

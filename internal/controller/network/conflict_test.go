@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-network-operator/cno/internal/fight"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
@@ -31,7 +32,7 @@ func (fs conflicts) round(a plan.Action, now time.Time) bool {
 	if !p.Actions[0].Writes() {
 		return false
 	}
-	fs.wrote(a, now)
+	fs.recordWrite(a, now)
 	return true
 }
 
@@ -74,13 +75,13 @@ func TestNoClientSwitchesOffTheRepairOfWhatMatters(t *testing.T) {
 		{"its parameters", edited("NetworkGuard", "networkoperator.openshift.io", label)},
 		{"the labels that admit pods", edited("Namespace", "", label)},
 	} {
-		if writes, longest := (conflicts{}).aDay(row.a); longest > firstWait || writes > 2*86400/30 {
+		if writes, longest := (conflicts{}).aDay(row.a); longest > minBackOff || writes > 2*86400/30 {
 			t.Errorf("%s: %d writes in a day, at most %s apart", row.why, writes, longest)
 		}
 	}
 }
 
-func TestAFightOverLabelsIsGivenUpForLongerAndLonger(t *testing.T) {
+func TestAConflictOverLabelsHasExponentialBackOff(t *testing.T) {
 	fs, a := conflicts{}, configMap(t, "1")
 	a.Reasons = []string{"metadata.labels[x]: a -> b"}
 	writes, _ := fs.aDay(a)
@@ -89,14 +90,14 @@ func TestAFightOverLabelsIsGivenUpForLongerAndLonger(t *testing.T) {
 		t.Errorf("%d writes in a day", writes)
 	}
 	found := fs.findings()
-	if len(found) != 2 || found[0].Reason != reasonConflict || !strings.HasPrefix(found[0].Message, "ConfigMap n/c is being modified or deleted by an unknown client; the operator restored it 5 times ") {
+	if len(found) != 2 || found[0].Reason != fight.Reason || !strings.HasPrefix(found[0].Message, "ConfigMap n/c is being modified or deleted by an unknown client; the operator restored it 5 times ") {
 		t.Errorf("findings are %+v", found)
 	}
 }
 
 func TestAFightIsOverWhenTheObjectStaysAsItIsWanted(t *testing.T) {
 	fs, now, a := conflicts{}, time.Unix(0, 0), configMap(t, "1")
-	for range conflictAfter + 1 {
+	for range fight.After + 1 {
 		fs.round(a, now)
 	}
 	if len(fs.findings()) == 0 {
@@ -104,17 +105,17 @@ func TestAFightIsOverWhenTheObjectStaysAsItIsWanted(t *testing.T) {
 	}
 	converged := a
 	converged.Verb = plan.None
-	fs.round(converged, now.Add(firstWait/2))
+	fs.round(converged, now.Add(minBackOff/2))
 	if len(fs.findings()) == 0 {
-		t.Error("over before anybody could tell")
+		t.Error("the conflict ended too early")
 	}
-	fs.round(converged, now.Add(firstWait))
+	fs.round(converged, now.Add(minBackOff))
 	if found := fs.findings(); found != nil {
 		t.Errorf("findings are %+v", found)
 	}
 }
 
-func TestWhatIsWantedAnewIsNoFight(t *testing.T) {
+func TestANewDesiredObjectIsNoConflict(t *testing.T) {
 	fs, now := conflicts{}, time.Unix(0, 0)
 	for i := range 100 {
 		if !fs.round(configMap(t, strings.Repeat("x", i)), now) {
@@ -126,31 +127,31 @@ func TestWhatIsWantedAnewIsNoFight(t *testing.T) {
 func TestRareRepairsAreNoFight(t *testing.T) {
 	fs, now, a := conflicts{}, time.Unix(0, 0), configMap(t, "1")
 	for i := range 100 {
-		if now = now.Add(conflictWindow / (conflictAfter - 2)); !fs.round(a, now) {
+		if now = now.Add(fight.Window / (fight.After - 2)); !fs.round(a, now) {
 			t.Fatalf("repair %d is not made", i)
 		}
 	}
 }
 
-func TestWhoWroteLastIsBlamed(t *testing.T) {
+func TestTheLastWriterIsNamed(t *testing.T) {
 	at := func(manager string, second int64, subresource string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Time: new(metav1.Unix(second, 0)), Subresource: subresource}
 	}
 	for _, row := range []struct {
-		why  string
-		in   []metav1.ManagedFieldsEntry
-		who  string
-		same bool
+		why    string
+		in     []metav1.ManagedFieldsEntry
+		client string
+		same   bool
 	}{
 		{"a deleted object has no fields", nil, unknownClient, false},
 		{"the last of others", []metav1.ManagedFieldsEntry{at("helm", 1, ""), at("kubectl-edit", 3, ""), at(FieldManager, 2, "")}, "kubectl-edit", false},
 		{"a status is no conflict", []metav1.ManagedFieldsEntry{at("helm", 3, ""), at("kube-controller-manager", 9, "status"), at(FieldManager, 2, "")}, "helm", false},
-		{"within one second others are meant", []metav1.ManagedFieldsEntry{at("argocd", 2, ""), at(FieldManager, 2, "")}, "argocd", false},
+		{"within one second the other client counts", []metav1.ManagedFieldsEntry{at("argocd", 2, ""), at(FieldManager, 2, "")}, "argocd", false},
 		{"another operator with our name", []metav1.ManagedFieldsEntry{at("helm", 1, ""), at(FieldManager, 2, "")}, FieldManager, true},
 	} {
 		f := &conflict{}
-		if f.attribute(row.in); f.who != row.who || f.same != row.same {
-			t.Errorf("%s: %q, %t", row.why, f.who, f.same)
+		if f.attribute(row.in); f.client != row.client || f.same != row.same {
+			t.Errorf("%s: %q, %t", row.why, f.client, f.same)
 		}
 	}
 }

@@ -1,19 +1,19 @@
-// Package network makes the network in the cluster what Network/cluster specifies.
+// Package network applies the network that Network/cluster specifies.
 //
-// Input: that object, what nodes report, the record of what was applied, and all objects that the operator has applied. Output: the
-// objects of the network, the record, and findings. Every reconcile makes five values, each from those before it:
+// Input: that object, the nodes, the record of the applied configuration, and all objects that the operator has applied. Output: the
+// objects of the network, the record, and findings. Every reconcile computes five values, each from those before it:
 //
-//	gathered  what is known: the records and the facts
+//	gathered  the records and the facts
 //	wanted    the specification, or the applied one if that is refused
-//	chosen    what of it may be rolled out now, rendered
-//	planned   what is missing in the cluster
-//	done      what was done about it, and recorded
+//	chosen    the part that may be rolled out now, rendered
+//	planned   the missing changes
+//	done      the executed and recorded changes
 //
-// Events start reconciles, a clock does only where something cannot be watched. While the specification is invalid or its change
-// refused, the configuration that was applied last stays in effect.
+// Reconciles are started by events, and by time only for objects that cannot be watched. While the specification is invalid or its change
+// refused, the configuration that was applied last stays active.
 //
-// It must never remove a network because Network/cluster is gone, mistake a network that is in use for a fresh one, or change anything
-// while the record cannot be read.
+// The controller never removes a network because Network/cluster is missing, never treats a network in use as a fresh one, and changes
+// nothing while the record is unreadable.
 package network
 
 import (
@@ -38,52 +38,52 @@ import (
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
-	// Live reads from the API server itself, what is not watched.
+	// Live reads objects from the API server that are not watched.
 	Live client.Reader
-	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
+	// Pods calls the function for each selected pod of a namespace. Pods must not be modified.
 	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes. They must not be modified.
 	Nodes    func(context.Context) ([]*corev1.Node, error)
 	Operands Operands
 	// Applier writes to the API server under FieldManager.
 	Applier  apply.Client
 	Pipeline pipeline.Pipeline
-	// Facts are those that do not change while the operator runs.
+	// Facts are the facts that do not change while the operator runs.
 	Facts facts.Cluster
-	// PullSecret returns the name of the Secret with which workloads pull their images, empty for none; nil is none.
+	// PullSecret returns the name of the image pull secret for workloads, empty for none; nil means none.
 	PullSecret func(context.Context) (string, error)
-	// Namespace is the operator's own.
+	// Namespace is the operator's namespace.
 	Namespace string
 	Board     *report.Board
-	// Changed is fired when an operand or what the API server serves has changed.
+	// Changed is fired when an operand or the available APIs have changed.
 	Changed *trigger.Trigger
-	// OnPlatform is called when the platform of the cluster changes; nil is nothing.
+	// OnPlatform is called when the platform of the cluster changes; it may be nil.
 	OnPlatform func()
-	// OnApplied is called with the specification of a revision that was applied; nil is nothing.
+	// OnApplied is called with the specification of an applied revision; it may be nil.
 	OnApplied func(*operatorv1.NetworkSpec)
 	Events    Events
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Level is that of the operator's log.
+	// Level is the level of the operator's log.
 	Level *slog.LevelVar
 	Now   func() time.Time
 	Log   *slog.Logger
 
 	api     *tracker
 	records records
-	// reported is the last event of each reason, so that none is repeated in every reconcile.
+	// reported are the last events by reason, so that they are not repeated.
 	reported map[string]string
-	// last is the rollout that was reported last.
+	// last is the last reported rollout.
 	last report.Rollout
-	// conflicts are the objects that other clients change repeatedly.
+	// conflicts are the objects that other clients modify repeatedly.
 	conflicts conflicts
-	// served is what was read of Services.
-	served servedCache
-	// waiting is true if something is to be done once workloads are ready.
+	// servicesCache caches the facts about Services.
+	servicesCache servicesCache
+	// waiting is true if an action waits for workloads.
 	waiting atomic.Bool
 }
 
-// prepare makes the state that the controller keeps.
+// prepare initializes the internal state.
 func (c *Controller) prepare() {
 	c.api = newTracker(c.Applier)
 	c.records = records{cached: c.Client, api: c.api, namespace: c.Namespace, log: c.Log}

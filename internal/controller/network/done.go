@@ -15,33 +15,33 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rollout"
 )
 
-// catchUp is how long the cache may take to show what was written. If it takes longer, the next reconcile may write
-// something again, which does no harm.
-const catchUp = 2 * time.Second
+// cacheTimeout is the maximum wait for the cache to contain what was written. After that, the next reconcile may repeat a write, which is
+// harmless.
+const cacheTimeout = 2 * time.Second
 
-// done is what a reconcile has done.
+// done is the result of applying the plan.
 type done struct {
-	// applied is true if everything that is desired is in the cluster.
+	// applied is true if all desired objects are applied.
 	applied bool
-	// kept are the actions on objects that are no longer desired and stay nevertheless.
+	// kept are the actions for objects that are no longer desired but stay.
 	kept []plan.Action
-	// again is after how long an object that is in back-off is repaired; 0 is never.
-	again time.Duration
+	// repairAfter is the time until an object in back-off is repaired; 0 means never.
+	repairAfter time.Duration
 }
 
-// do does what is planned, and keeps the record: the intent is recorded before anything is changed, and that it is applied only when
-// all of it is.
+// do executes the plan and updates the record: the intent is recorded before the first change, and the revision is recorded as applied
+// after the last one.
 func (c *Controller) do(ctx context.Context, g *gathered, ch *chosen, p *planned) (done, error) {
 	var d done
-	known := g.memory
+	m := g.memory
 	if g.corrupt == nil {
 		var err error
-		known.decision = c.inUse(known.decision, ch.desired)
-		if known, err = c.begin(ctx, g.network, ch, known); err != nil {
+		m.decision = c.detectInUse(m.decision, ch.desired)
+		if m, err = c.begin(ctx, g.network, ch, m); err != nil {
 			return d, err
 		}
 	}
-	d.keep(p.todo.Actions)
+	d.recordKept(p.todo.Actions)
 	c.waiting.Store(len(d.kept) > 0)
 	if !p.todo.Converged() {
 		err := c.execute(ctx, g, ch, p, &d)
@@ -51,16 +51,16 @@ func (c *Controller) do(ctx context.Context, g *gathered, ch *chosen, p *planned
 		}
 	}
 	if g.corrupt != nil || ch.incomplete() != "" {
-		d.applied = known.record.State == applied.StateApplied
+		d.applied = m.record.State == applied.StateApplied
 		return d, nil
 	}
 	d.applied = true
-	return d, c.finish(ctx, g.network, ch, known)
+	return d, c.finish(ctx, g.network, ch, m)
 }
 
-// inUse returns the decision for a cluster with live objects of the operator although records, inventory and history are lost: a
-// network is in use, and the specification is applied to it without a check.
-func (c *Controller) inUse(decision applied.Decision, desired []manifest.Object) applied.Decision {
+// detectInUse returns Forced for a cluster that has live objects of the operator although record, inventory and history are lost. The
+// network is in use, and the specification is applied without checks.
+func (c *Controller) detectInUse(decision applied.Decision, desired []manifest.Object) applied.Decision {
 	live := func(o manifest.Object) bool { _, exists := c.Operands.Live(o.Key()); return exists }
 	if decision == applied.Fresh && slices.ContainsFunc(desired, live) {
 		return applied.Forced
@@ -68,54 +68,54 @@ func (c *Controller) inUse(decision applied.Decision, desired []manifest.Object)
 	return decision
 }
 
-// begin records what is about to be applied, unless that is recorded already.
-func (c *Controller) begin(ctx context.Context, network *operatorv1.Network, ch *chosen, known memory) (memory, error) {
-	before := known.record
+// begin records the intent unless it is recorded.
+func (c *Controller) begin(ctx context.Context, network *operatorv1.Network, ch *chosen, m memory) (memory, error) {
+	before := m.record
 	intent, err := applied.NewSnapshot(ch.result.Spec)
 	if err != nil {
-		return known, err
+		return m, err
 	}
 	start := applied.Start{
-		Intent: intent, Number: known.history.Next(before), OperatorVersion: ch.facts.ReleaseVersion, Images: ch.facts.Images,
-		Forced: known.decision == applied.Forced, By: author(network),
+		Intent: intent, Number: m.history.Next(before), OperatorVersion: ch.facts.ReleaseVersion, Images: ch.facts.Images,
+		Forced: m.decision == applied.Forced, By: lastManager(network),
 	}
-	if takeBack(&start, before, ch.turn) {
+	if setRollback(&start, before, ch.turn) {
 		c.Events.Warning(network, rollout.ReasonRolledBack, ch.turn.Message)
 	}
 	if ch.result.Acknowledged {
 		start.Acknowledged = ch.result.Acknowledgement
 	}
-	if known.decision == applied.Recovered {
+	if m.decision == applied.Recovered {
 		c.Log.Warn("record and inventory are missing; changes are checked against the history", "revision", before.Number)
 		c.Events.Warning(network, "RecordRecovered", fmt.Sprintf("the record of the applied network is missing, and is restored from revision %d in %s", before.Number, applied.HistoryConfigMapName))
 		if err := c.records.save(ctx, before); err != nil {
-			return known, err
+			return m, err
 		}
 	}
 	next := before.Begin(start)
 	if !maps.Equal(next.Encode(), before.Encode()) {
-		if known.history, err = c.replace(ctx, before, known.history, ch.turn); err != nil {
-			return known, err
+		if m.history, err = c.replace(ctx, before, m.history, ch.turn); err != nil {
+			return m, err
 		}
 		if start.Forced {
 			c.Events.Warning(network, "ForcedChange", "the record of the applied network is missing: the specification is applied without checking that the change is safe")
 		}
 		c.Log.Info("rolling out", "revision", next.Number, "hash", intent.Hash(), "forced", start.Forced)
 		if err := c.records.save(ctx, next); err != nil {
-			return known, err
+			return m, err
 		}
 	}
-	known.record = next
+	m.record = next
 	if next.State != applied.StateIntent {
-		return known, nil
+		return m, nil
 	}
-	if known.record, err = next.MarkApplying(); err != nil {
-		return known, err
+	if m.record, err = next.MarkApplying(); err != nil {
+		return m, err
 	}
-	return known, c.records.save(ctx, known.record)
+	return m, c.records.save(ctx, m.record)
 }
 
-// replace appends the revision before to the history when another one replaces it before it was healthy.
+// replace appends the previous revision to the history if another one replaces it before it was healthy.
 func (c *Controller) replace(ctx context.Context, before applied.Record, history applied.History, turn rollout.Turn) (applied.History, error) {
 	outcome := applied.OutcomeAbandoned
 	switch {
@@ -125,11 +125,11 @@ func (c *Controller) replace(ctx context.Context, before applied.Record, history
 		return history, nil
 	}
 	revision := before.Revision(outcome, c.Now())
-	return history.Append(revision), c.records.remember(ctx, history, revision)
+	return history.Append(revision), c.records.appendHistory(ctx, history, revision)
 }
 
-// takeBack completes the start of a rollout that takes another one back, or while one is held back. It reports whether it takes one back.
-func takeBack(start *applied.Start, before applied.Record, turn rollout.Turn) bool {
+// setRollback completes the start of a rollback, or of a rollout while one is held back. It reports whether it is a rollback.
+func setRollback(start *applied.Start, before applied.Record, turn rollout.Turn) bool {
 	switch {
 	case turn.Back == nil && turn.Reason == rollout.ReasonRolledBack:
 		start.Rejected = before.Rejected
@@ -142,8 +142,8 @@ func takeBack(start *applied.Start, before applied.Record, turn rollout.Turn) bo
 	return start.Back
 }
 
-// keep notes the actions that only report something.
-func (d *done) keep(actions []plan.Action) {
+// recordKept sets kept from the actions.
+func (d *done) recordKept(actions []plan.Action) {
 	d.kept = nil
 	for _, a := range actions {
 		if a.Verb == plan.Keep {
@@ -152,7 +152,7 @@ func (d *done) keep(actions []plan.Action) {
 	}
 }
 
-// execute executes the plan and waits until the cache shows the result.
+// execute executes the plan and waits for the cache.
 func (c *Controller) execute(ctx context.Context, g *gathered, ch *chosen, p *planned, d *done) error {
 	executor := apply.Executor{Client: c.api, Namespace: c.Namespace, Log: c.Log}
 	drifted := c.drifted(g.memory.inventory, p.todo)
@@ -162,22 +162,22 @@ func (c *Controller) execute(ctx context.Context, g *gathered, ch *chosen, p *pl
 	for _, o := range result.Outcomes {
 		actions = append(actions, o.Action)
 		if o.Err == nil && o.Writes() {
-			c.conflicts.wrote(o.Action, c.Now())
-			d.again = sooner(d.again, c.conflicts[o.Key].wait)
+			c.conflicts.recordWrite(o.Action, c.Now())
+			d.repairAfter = sooner(d.repairAfter, c.conflicts[o.Key].wait)
 		}
 	}
-	d.keep(actions)
-	// Kinds that the plan has created are served now.
+	d.recordKept(actions)
+	// Kinds whose CRD the plan has created are available now.
 	if err := c.Operands.Watch(ctx, operands(g, ch)); err != nil {
 		return err
 	}
-	c.settle(ctx)
+	c.waitForCache(ctx)
 	return err
 }
 
-// settle waits until the cache has caught up with what was written.
-func (c *Controller) settle(ctx context.Context) {
-	deadline := time.NewTimer(catchUp)
+// waitForCache waits until the cache contains what was written.
+func (c *Controller) waitForCache(ctx context.Context) {
+	deadline := time.NewTimer(cacheTimeout)
 	defer deadline.Stop()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
@@ -186,15 +186,15 @@ func (c *Controller) settle(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-deadline.C:
-			c.Log.Warn("the watch is slow to show what was written")
+			c.Log.Warn("the cache does not contain the written objects in time")
 			return
 		case <-poll.C:
 		}
 	}
 }
 
-// behind reports whether the cache lacks something that was written, and forgets what it has. The ConfigMaps of the records are not
-// waited for: they are read from the API server until the cache has them.
+// behind reports whether the cache lacks written objects, and forgets those that it has. The ConfigMaps of the records are excluded: they
+// are read from the API server until the cache has them.
 func (c *Controller) behind() bool {
 	behind := false
 	for key, written := range c.api.pending() {
@@ -210,29 +210,29 @@ func (c *Controller) behind() bool {
 	return behind
 }
 
-// finish records that everything is applied.
-func (c *Controller) finish(ctx context.Context, network *operatorv1.Network, ch *chosen, known memory) error {
-	if known.record.State == applied.StateApplying {
-		finished, revision, err := known.record.MarkApplied(c.Now())
+// finish records that the revision is applied.
+func (c *Controller) finish(ctx context.Context, network *operatorv1.Network, ch *chosen, m memory) error {
+	if m.record.State == applied.StateApplying {
+		finished, revision, err := m.record.MarkApplied(c.Now())
 		if err != nil {
 			return fmt.Errorf("record that the network is applied: %w", err)
 		}
-		if err := c.conclude(ctx, known.history, finished, revision); err != nil {
+		if err := c.saveRevision(ctx, m.history, finished, revision); err != nil {
 			return err
 		}
 		c.Log.Info("applied", "revision", revision.Number, "hash", revision.Hash, "forced", revision.Forced)
 		c.Events.Normal(network, "NetworkApplied", fmt.Sprintf("revision %d of the network is applied", revision.Number))
-		known.record, known.history = finished, known.history.Append(revision)
+		m.record, m.history = finished, m.history.Append(revision)
 		if c.OnApplied != nil {
 			c.OnApplied(finished.Current().Spec())
 		}
 	}
-	return c.confirm(ctx, network, ch, known)
+	return c.confirm(ctx, network, ch, m)
 }
 
-// confirm records that what was applied works, once it does. Until then, progress of the workloads starts a reconcile.
-func (c *Controller) confirm(ctx context.Context, network *operatorv1.Network, ch *chosen, known memory) error {
-	if known.record.State != applied.StateApplied || !known.record.Settling {
+// confirm records that the applied revision is healthy. Until it is, progress of the workloads starts reconciles.
+func (c *Controller) confirm(ctx context.Context, network *operatorv1.Network, ch *chosen, m memory) error {
+	if m.record.State != applied.StateApplied || !m.record.Settling {
 		return nil
 	}
 	works, err := c.healthy(ctx, ch.desired)
@@ -243,30 +243,30 @@ func (c *Controller) confirm(ctx context.Context, network *operatorv1.Network, c
 		c.waiting.Store(true)
 		return nil
 	}
-	finished, revision, err := known.record.MarkHealthy(c.Now())
+	finished, revision, err := m.record.MarkHealthy(c.Now())
 	if err != nil {
 		return fmt.Errorf("record that the network is healthy: %w", err)
 	}
-	if err := c.conclude(ctx, known.history, finished, revision); err != nil {
+	if err := c.saveRevision(ctx, m.history, finished, revision); err != nil {
 		return err
 	}
 	c.Log.Info("healthy", "revision", revision.Number)
 	c.Events.Normal(network, "NetworkHealthy", fmt.Sprintf("revision %d of the network works on all nodes", revision.Number))
 	if ch.turn.HoldConfig || ch.turn.HoldVersion {
-		c.Changed.Fire() // what has waited continues
+		c.Changed.Fire() // held changes continue
 	}
 	return nil
 }
 
-// conclude saves a revision in the history, and then the record: after a crash in between, the record makes the same revision again.
-func (c *Controller) conclude(ctx context.Context, history applied.History, record applied.Record, revision applied.Revision) error {
-	if err := c.records.remember(ctx, history, revision); err != nil {
+// saveRevision saves a revision in the history, and then the record. After a crash in between, the same revision is saved again.
+func (c *Controller) saveRevision(ctx context.Context, history applied.History, record applied.Record, revision applied.Revision) error {
+	if err := c.records.appendHistory(ctx, history, revision); err != nil {
 		return err
 	}
 	return c.records.save(ctx, record)
 }
 
-// healthy reports whether all critical workloads that are desired work in their current form.
+// healthy reports whether all critical desired workloads are healthy in their current revision.
 func (c *Controller) healthy(ctx context.Context, desired []manifest.Object) (bool, error) {
 	down, err := c.nodesNotResponding(ctx)
 	if err != nil {

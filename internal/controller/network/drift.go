@@ -1,24 +1,23 @@
 package network
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// eventDrift is the reason of the event for objects that others have changed.
+// eventDrift is the reason of the event for restored objects.
 const eventDrift = "DriftRepaired"
 
-// mostDrift is how many objects one event names; the others are counted.
-const mostDrift = 8
+// maxDrift is the maximum number of objects that an event lists; the rest is counted.
+const maxDrift = 8
 
-// drifted returns which of the objects of a plan others have changed or deleted: those that were applied as they are
-// wanted now, and are not any more.
+// drifted returns the objects of a plan that other clients have modified or deleted: they were applied with the desired content, and differ
+// now.
 func (c *Controller) drifted(inventory plan.Inventory, todo plan.Plan) map[manifest.Key]bool {
 	applied := map[manifest.Key]bool{}
 	for _, e := range inventory {
@@ -37,7 +36,7 @@ func (c *Controller) drifted(inventory plan.Inventory, todo plan.Plan) map[manif
 	return found
 }
 
-// reportRepairs counts what was done, and makes an event of what was repaired.
+// reportRepairs counts actions, and records an event for repaired objects.
 func (c *Controller) reportRepairs(network *operatorv1.Network, outcomes []apply.Outcome, drifted map[manifest.Key]bool) {
 	var written, repaired []plan.Action
 	var names []string
@@ -51,15 +50,11 @@ func (c *Controller) reportRepairs(network *operatorv1.Network, outcomes []apply
 			names = append(names, o.Key.String())
 		}
 	}
-	c.Metrics.did(written, repaired)
+	c.Metrics.countActions(written, repaired)
 	if len(names) == 0 {
 		return
 	}
 	slices.Sort(names)
-	text := strings.Join(names[:min(mostDrift, len(names))], ", ")
-	if more := len(names) - mostDrift; more > 0 {
-		text += fmt.Sprintf(" (%d more)", more)
-	}
 	c.Log.Info("restored objects that other clients had modified or deleted", "objects", names)
-	c.Events.Normal(network, eventDrift, "restored objects that other clients had modified or deleted: "+text)
+	c.Events.Normal(network, eventDrift, "restored objects that other clients had modified or deleted: "+phrase.Names(names, maxDrift))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// Facts adds what nodes tell to what is known since the start. hostMTU is the MTU that was settled, 0 if none was yet.
+// Facts adds the facts from nodes to those from the start. hostMTU is the settled MTU; 0 if there is none.
 func Facts(known facts.Cluster, nodes []*corev1.Node, hostMTU int) facts.Cluster {
 	f := known
 	f.HostMTU = hostMTU
@@ -35,14 +35,14 @@ func Facts(known facts.Cluster, nodes []*corev1.Node, hostMTU int) facts.Cluster
 	return f
 }
 
-// isControlPlane reports whether a node has the role, under its present or its former name.
+// isControlPlane reports whether a node has the control plane role, by its current or former label.
 func isControlPlane(n *corev1.Node) bool {
 	_, present := n.Labels["node-role.kubernetes.io/control-plane"]
 	_, former := n.Labels["node-role.kubernetes.io/master"]
 	return present || former
 }
 
-// addresses returns the internal addresses of a node. What is no address is left out.
+// addresses returns the valid internal addresses of a node.
 func addresses(n *corev1.Node) []netip.Addr {
 	var found []netip.Addr
 	for _, a := range n.Status.Addresses {

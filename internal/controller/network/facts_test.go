@@ -24,7 +24,7 @@ func aNode(name, kernel string, age time.Duration, role string, addresses ...str
 	return n
 }
 
-func TestFactsAreWhatNodesTell(t *testing.T) {
+func TestFactsComeFromNodes(t *testing.T) {
 	nodes := []*corev1.Node{
 		aNode("worker", "5.14.0-427.el9.x86_64", 0, "", "192.0.2.9", "2001:db8::9", "no address"),
 		aNode("cp-b", "6.1", time.Hour, "node-role.kubernetes.io/control-plane", "192.0.2.2"),

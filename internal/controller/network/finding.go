@@ -4,10 +4,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// mostErrors is how many errors of one kind a condition names; the others are counted.
-const mostErrors = 10
+// maxErrors is the maximum number of errors that a condition lists; the rest is counted.
+const maxErrors = 10
 
-// degraded makes the findings of something that needs a person, now.
+// degraded returns the findings of a problem that needs user action.
 func degraded(component, reason, message string) []status.Finding {
 	return []status.Finding{
 		{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Immediate: true},
@@ -15,8 +15,8 @@ func degraded(component, reason, message string) []status.Finding {
 	}
 }
 
-// passing makes the findings of something that is tried again: Progressing, and Degraded once it has failed for long.
-func passing(component, reason, message string) []status.Finding {
+// transient returns the findings of a problem that is retried: Progressing, and Degraded after a delay.
+func transient(component, reason, message string) []status.Finding {
 	return []status.Finding{
 		{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Meanwhile: status.Progressing},
 		{Component: component, Effect: status.NotUpgradeable, Reason: reason, Message: message},

@@ -18,19 +18,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// gathered is everything that a reconcile reads before it decides anything.
+// gathered is the input of a reconcile.
 type gathered struct {
 	network *operatorv1.Network
 	// managed is false if nothing may be changed.
 	managed bool
 	memory  memory
-	// corrupt is why the record cannot be read. What is known to be applied is repaired nevertheless.
+	// corrupt is the error of an unreadable record. A known applied configuration is repaired nevertheless.
 	corrupt error
 	cluster facts.Cluster
 }
 
-// lost reports that the record cannot be read, and that nothing is known to be applied. Only a change of the record helps, which is an
-// event.
+// lost reports that the record is unreadable and no applied configuration is known. Only a change of the record resolves that.
 func (g *gathered) lost() bool { return g.corrupt != nil && g.memory.record.Baseline() == nil }
 
 // gather reads the records and the facts, and publishes the facts.
@@ -46,27 +45,27 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network) (g
 	if g.lost() {
 		return g, nil
 	}
-	if g.cluster, err = c.cluster(ctx, without(&network.Spec)); err != nil {
+	if g.cluster, err = c.cluster(ctx, withoutKubeProxy(&network.Spec)); err != nil {
 		return g, err
 	}
 	return g, c.records.publish(ctx, g.cluster)
 }
 
 func isCorrupt(err error) bool {
-	_, is := errors.AsType[*applied.CorruptError](err)
-	return is || errors.Is(err, plan.ErrInventory)
+	_, ok := errors.AsType[*applied.CorruptError](err)
+	return ok || errors.Is(err, plan.ErrInventory)
 }
 
-// Cluster gathers the facts as they are now, but for those of Services, which are at most a minute old.
+// Cluster returns the current facts. Those about Services are at most one minute old.
 func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
 	return c.cluster(ctx, false)
 }
 
-// cluster is Cluster. A specification without kube-proxy is compared with what serves Services now.
-func (c *Controller) cluster(ctx context.Context, without bool) (facts.Cluster, error) {
-	known := c.Facts
+// cluster is Cluster, except that withoutKubeProxy requires current facts about Services.
+func (c *Controller) cluster(ctx context.Context, withoutKubeProxy bool) (facts.Cluster, error) {
+	f := c.Facts
 	var err error
-	if known.Platform, err = c.platform(ctx); err != nil {
+	if f.Platform, err = c.platform(ctx); err != nil {
 		return facts.Cluster{}, err
 	}
 	nodes, err := c.Nodes(ctx)
@@ -78,22 +77,22 @@ func (c *Controller) cluster(ctx context.Context, without bool) (facts.Cluster, 
 	if client.IgnoreNotFound(err) != nil {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
-	known.Interfaces = hostmtu.Interfaces(cm.Data)
-	if known.MTUMigration, err = c.mtuMigration(ctx); err != nil {
+	f.Interfaces = hostmtu.Interfaces(cm.Data)
+	if f.MTUMigration, err = c.mtuMigration(ctx); err != nil {
 		return facts.Cluster{}, err
 	}
-	if known.Services, err = c.services(ctx, without); err != nil {
+	if f.Services, err = c.services(ctx, withoutKubeProxy); err != nil {
 		return facts.Cluster{}, err
 	}
 	if c.PullSecret != nil {
-		if known.PullSecret, err = c.PullSecret(ctx); err != nil {
+		if f.PullSecret, err = c.PullSecret(ctx); err != nil {
 			return facts.Cluster{}, err
 		}
 	}
-	return Facts(known, nodes, hostmtu.Settled(cm.Data)), nil
+	return Facts(f, nodes, hostmtu.Settled(cm.Data)), nil
 }
 
-// mtuMigration reads how far the nodes have come with a change of the MTU.
+// mtuMigration reads the nodes' progress of an MTU migration.
 func (c *Controller) mtuMigration(ctx context.Context) (facts.MTUMigration, error) {
 	var cm corev1.ConfigMap
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: facts.MTUMigrationConfigMap}, &cm); err != nil {
@@ -105,8 +104,7 @@ func (c *Controller) mtuMigration(ctx context.Context) (facts.MTUMigration, erro
 	return facts.DecodeMTUMigration(cm.Data), nil
 }
 
-// platform returns the platform of the cluster: that of the Infrastructure where there is one, and else what is known
-// since the start.
+// platform returns the platform of the Infrastructure if it exists; otherwise that from the start of the operator.
 func (c *Controller) platform(ctx context.Context) (string, error) {
 	if !c.Operands.Serves(kindInfrastructure()) {
 		return c.Facts.Platform, nil
@@ -118,23 +116,23 @@ func (c *Controller) platform(ctx context.Context) (string, error) {
 	return cmp.Or(facts.Platform(&infra), c.Facts.Platform), nil
 }
 
-// services returns what the cluster has for Services, as it was at most servicesKept ago, or now. What was read last is good
-// enough while it cannot be read, unless it has to be that of now.
-func (c *Controller) services(ctx context.Context, fresh bool) (facts.Services, error) {
-	c.served.Lock()
-	defer c.served.Unlock()
+// services returns the facts about Services, which are at most servicesCacheTime old, or current. After a read error the cached facts are
+// returned, unless current ones are required.
+func (c *Controller) services(ctx context.Context, current bool) (facts.Services, error) {
+	c.servicesCache.Lock()
+	defer c.servicesCache.Unlock()
 	now := c.Now()
-	if !fresh && !c.served.at.IsZero() && now.Sub(c.served.at) < servicesKept {
-		return c.served.services, nil
+	if !current && !c.servicesCache.at.IsZero() && now.Sub(c.servicesCache.at) < servicesCacheTime {
+		return c.servicesCache.services, nil
 	}
 	s, err := ReadServices(ctx, c.Live)
 	switch {
-	case err != nil && fresh:
+	case err != nil && current:
 		return facts.Services{}, err
 	case err != nil:
-		c.Log.Warn("what the cluster has for Services cannot be read", "error", err)
-		return c.served.services, nil
+		c.Log.Warn("cannot read the facts about Services", "error", err)
+		return c.servicesCache.services, nil
 	}
-	c.served.services, c.served.at = s, now
+	c.servicesCache.services, c.servicesCache.at = s, now
 	return s, nil
 }

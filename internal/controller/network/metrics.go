@@ -10,17 +10,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// The phases of a reconcile whose time is measured.
+// Phases of a reconcile.
 const (
 	phaseRecords = "records"
 	phaseRender  = "render"
 	phaseRollOut = "rollout"
 )
 
-// repairable are the kinds whose repairs are counted from 0 on.
+// repairable are the kinds whose counters of repairs start at 0.
 var repairable = [...]string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Deployment", "Namespace", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"}
 
-// Metrics are how long reconciles take, what is refused, and what is repaired. A nil Metrics counts nothing.
+// Metrics measure reconciles, refusals and repairs. A nil Metrics is valid and counts nothing.
 type Metrics struct {
 	phases   *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
@@ -28,7 +28,7 @@ type Metrics struct {
 	actions  *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them, unless the registry has them already.
+// NewMetrics creates the metrics and registers them, unless the registry has them already.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [4]error
@@ -47,18 +47,18 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"kind"}))
 	m.actions, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_actions_total",
-		Help: "What was done to objects of the network, by verb: create, apply, recreate or delete.",
+		Help: "Writes of the network's objects, by verb: create, apply, recreate or delete.",
 	}, []string{"verb"}))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	for _, kind := range repairable {
-		m.repairs.WithLabelValues(kind) // rate() sees the first repair only of a counter that was 0 before
+		m.repairs.WithLabelValues(kind) // rate() only includes the first repair if the counter exists before
 	}
 	return m, nil
 }
 
-// phase notes how long a phase of a reconcile took, and returns its end.
+// phase observes the duration of a phase, and returns its end.
 func (m *Metrics) phase(name string, begun, ended time.Time) time.Time {
 	if m != nil {
 		m.phases.WithLabelValues(name).Observe(ended.Sub(begun).Seconds())
@@ -72,8 +72,8 @@ func (m *Metrics) refusal(reason string) {
 	}
 }
 
-// did counts what was done, and what of it repaired something.
-func (m *Metrics) did(all, repaired []plan.Action) {
+// countActions counts actions and repairs.
+func (m *Metrics) countActions(all, repaired []plan.Action) {
 	if m == nil {
 		return
 	}

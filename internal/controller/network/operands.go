@@ -13,16 +13,16 @@ import (
 // Name is the name of the controller, in conditions and in logs.
 const Name = "network"
 
-// FieldManager owns the fields of the network's objects. It is the one that OpenShift's operator uses.
+// FieldManager owns the fields of the network's objects. It is the same as in OpenShift's operator.
 const FieldManager = "cluster-network-operator/operconfig"
 
-// Operand is an object that is wanted or was applied, and the version in which it is read.
+// Operand is an object that is desired or was applied, and the API version in which it is read.
 type Operand struct {
 	Key     manifest.Key
 	Version string
 }
 
-// Operands are the objects that the operator has applied, as a cache knows them.
+// Operands is a cache of the objects that the operator has applied.
 type Operands interface {
 	// Watch watches objects instead of those that it was called with before, and returns when what exists of their kinds in their
 	// namespaces is known.

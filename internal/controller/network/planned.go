@@ -18,16 +18,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rollout"
 )
 
-// planned is what is missing in the cluster.
+// planned are the missing changes.
 type planned struct {
-	// objects are those that are desired now: DaemonSets with the step of their rollout.
+	// objects are the objects to apply now: DaemonSets have the partition of their rollout step.
 	objects []manifest.Object
 	todo    plan.Plan
-	// later is after how long a further reconcile may have something to do although no event occurs; 0 is never.
+	// later is the time until another reconcile may be needed without an event; 0 means never.
 	later time.Duration
 }
 
-// plan compares what is desired with what exists.
+// plan compares desired and live objects.
 func (c *Controller) plan(ctx context.Context, g *gathered, ch *chosen) (planned, error) {
 	if err := c.Operands.Watch(ctx, operands(g, ch)); err != nil {
 		return planned{}, err
@@ -47,7 +47,7 @@ func (c *Controller) plan(ctx context.Context, g *gathered, ch *chosen) (planned
 	return p, nil
 }
 
-// operands returns everything that is desired or was applied.
+// operands returns all objects that are desired or were applied.
 func operands(g *gathered, ch *chosen) []Operand {
 	var all []Operand
 	for _, o := range ch.desired {
@@ -59,7 +59,7 @@ func operands(g *gathered, ch *chosen) []Operand {
 	return all
 }
 
-// gate limits how many nodes a DaemonSet is updated on at once.
+// gate limits the number of nodes on which a DaemonSet is updated concurrently.
 func (c *Controller) gate(ctx context.Context, desired []manifest.Object) (planned, error) {
 	p := planned{objects: slices.Clone(desired)}
 	down, err := c.nodesNotResponding(ctx)
@@ -75,9 +75,9 @@ func (c *Controller) gate(ctx context.Context, desired []manifest.Object) (plann
 		if err != nil {
 			return p, err
 		}
-		var again time.Duration
-		p.objects[i], again = rollout.Gate(rollout.Look{Wanted: o, Live: live, Pods: pods, Gone: down, Hung: c.Board.Hung() != "", Now: c.Now()})
-		p.later = sooner(p.later, again)
+		var requeueAfter time.Duration
+		p.objects[i], requeueAfter = rollout.Gate(rollout.Observation{Wanted: o, Live: live, Pods: pods, Unreachable: down, Stalled: c.Board.Stalled() != "", Now: c.Now()})
+		p.later = sooner(p.later, requeueAfter)
 	}
 	return p, nil
 }
@@ -102,7 +102,7 @@ func (c *Controller) pods(ctx context.Context, live *unstructured.Unstructured) 
 	return pods, err
 }
 
-// nodesNotResponding counts the nodes whose kubelet does not respond.
+// nodesNotResponding returns the number of nodes whose kubelet does not respond.
 func (c *Controller) nodesNotResponding(ctx context.Context) (int, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -119,10 +119,10 @@ func (c *Controller) nodesNotResponding(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// backOff takes out of a plan what other clients change repeatedly, until its back-off is over, and attributes the changes to clients
-// where it does not. What cannot be read is left to the next reconcile.
+// backOff removes objects in back-off from a plan, and attributes changes to clients. Objects that cannot be read are left to the next
+// reconcile.
 func (c *Controller) backOff(ctx context.Context, todo *plan.Plan) time.Duration {
-	repaired, again := c.conflicts.backOff(todo, c.Now())
+	repaired, requeueAfter := c.conflicts.backOff(todo, c.Now())
 	for _, a := range repaired {
 		var fields []metav1.ManagedFieldsEntry
 		if a.Verb != plan.Create {
@@ -135,5 +135,5 @@ func (c *Controller) backOff(ctx context.Context, todo *plan.Plan) time.Duration
 		}
 		c.conflicts[a.Key].attribute(fields)
 	}
-	return again
+	return requeueAfter
 }

@@ -12,10 +12,10 @@ import (
 // PlatformName is the name of the controller that watches the platform, in logs.
 const PlatformName = Name + "/platform"
 
-// infrastructureName is the name of the one Infrastructure of a cluster.
+// infrastructureName is the name of the Infrastructure of a cluster.
 const infrastructureName = "cluster"
 
-// kindInfrastructure is the kind of the object with the platform of a cluster.
+// kindInfrastructure returns the kind that has the platform of a cluster.
 func kindInfrastructure() schema.GroupKind {
 	return schema.GroupKind{Group: configv1.GroupName, Kind: "Infrastructure"}
 }
@@ -23,7 +23,7 @@ func kindInfrastructure() schema.GroupKind {
 func platformChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*configv1.Infrastructure)
-		after, also := e.ObjectNew.(*configv1.Infrastructure)
-		return !ok || !also || facts.Platform(before) != facts.Platform(after) || before.Generation != after.Generation
+		after, okAfter := e.ObjectNew.(*configv1.Infrastructure)
+		return !ok || !okAfter || facts.Platform(before) != facts.Platform(after) || before.Generation != after.Generation
 	}}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
-// firstRetry and lastRetry bound the time between two reconciles while something fails.
+// firstRetry and lastRetry are the first and the maximum delay before a failed reconcile is retried.
 const firstRetry, lastRetry = 500 * time.Millisecond, 30 * time.Second
 
-// Specs returns the controller as data, and what starts it, and others, when the platform of the cluster changes.
+// Specs returns the specifications of the controller and of the watch of the platform.
 func (c *Controller) Specs() []loop.Spec {
 	network := operatorv1.GroupVersion.WithKind("Network").GroupKind()
 	return []loop.Spec{
@@ -45,7 +45,7 @@ func (c *Controller) setupPlatform(mgr manager.Manager) error {
 	return loop.Forward(mgr, PlatformName, []func(){c.Changed.Fire, c.OnPlatform}, loop.On(mgr, &configv1.Infrastructure{}, loop.Once(), platformChanged()))
 }
 
-// Reconcile looks at everything and does what is missing.
+// Reconcile applies Network/cluster and reports the result.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var network operatorv1.Network
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
@@ -58,10 +58,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.Level.Set(logging.Level(network.Spec.OperatorLogLevel))
 	r, err := c.run(ctx, &network)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, err // a reconcile that was cut short says nothing about the network
+		return reconcile.Result{}, err // a canceled reconcile has no result
 	}
 	findings := r.findings(c, err)
-	c.emit(&network, findings, r.kept)
+	c.recordEvents(&network, findings, r.kept)
 	c.last = r.rollout(c.last, c.Namespace)
 	c.Board.Report(Name, findings...)
 	c.Board.SetRollout(c.last)
@@ -71,7 +71,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: r.requeueAfter()}, nil
 }
 
-// deleted notes that there is no Network. What was applied stays, and is no longer managed.
+// deleted reports that Network/cluster does not exist. Applied objects stay and are no longer managed.
 func (c *Controller) deleted() {
 	c.Board.Report(Name)
 	if c.last.Generation == 0 {

@@ -6,18 +6,18 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// reconciled is what one reconcile has come to. Values that it did not come to are zero.
+// reconciled is the result of a reconcile. Values of phases that did not run are zero.
 type reconciled struct {
 	gathered
 	wanted
 	chosen
 	planned
 	done
-	// applyErr is the error of making and executing the plan.
+	// applyErr is the error of planning or applying.
 	applyErr error
 }
 
-// run makes the five values. The error requests another reconcile; what users should know of it is in the findings.
+// run computes the five values. The error requests another reconcile; the findings describe the problems.
 func (c *Controller) run(ctx context.Context, network *operatorv1.Network) (r reconciled, err error) {
 	begun := c.Now()
 	if r.gathered, err = c.gather(ctx, network); err != nil || r.lost() {

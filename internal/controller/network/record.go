@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// memory is what the operator knows of its own doings.
+// memory is the persistent state of the operator.
 type memory struct {
 	decision  applied.Decision
 	record    applied.Record
@@ -27,7 +27,7 @@ type memory struct {
 	inventory plan.Inventory
 }
 
-// records reads and writes the ConfigMaps in which the operator keeps that.
+// records reads and writes the ConfigMaps with the persistent state.
 type records struct {
 	cached    client.Reader
 	api       *tracker
@@ -35,7 +35,7 @@ type records struct {
 	log       *slog.Logger
 }
 
-// load reads everything. An *applied.CorruptError comes with the decision Corrupt, and with what is known to be applied.
+// load reads the persistent state. With an *applied.CorruptError it returns the decision Corrupt and the known applied configuration.
 func (r records) load(ctx context.Context) (memory, error) {
 	var m memory
 	data, _, err := r.read(ctx, plan.InventoryName)
@@ -51,7 +51,7 @@ func (r records) load(ctx context.Context) (memory, error) {
 		return m, err
 	}
 	if m.history, err = applied.DecodeHistory(data); err != nil {
-		r.log.Warn("the history cannot be read; a new one is started", "error", err)
+		r.log.Warn("the history is unreadable; starting a new one", "error", err)
 	}
 	data, exists, err := r.read(ctx, applied.ConfigMapName)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r records) load(ctx context.Context) (memory, error) {
 	return m, err
 }
 
-// read returns the data of a ConfigMap, from the API server if the cache is behind what was written here.
+// read returns the data of a ConfigMap. It reads from the API server if the cache is older than the last write.
 func (r records) read(ctx context.Context, name string) (data map[string]string, exists bool, err error) {
 	var cm corev1.ConfigMap
 	err = r.cached.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, &cm)
@@ -79,7 +79,7 @@ func (r records) read(ctx context.Context, name string) (data map[string]string,
 func (r records) readLive(ctx context.Context, ref apply.Ref, key manifest.Key) (map[string]string, bool, error) {
 	live, err := r.api.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		r.api.forget(key) // someone has deleted it
+		r.api.forget(key) // another client has deleted it
 		return nil, false, nil
 	}
 	if err != nil {
@@ -97,20 +97,20 @@ func (r records) save(ctx context.Context, record applied.Record) error {
 	return r.write(ctx, applied.ConfigMapName, record.Encode())
 }
 
-// publish writes what the operator renders with, unless that is there already.
+// publish writes the facts if they differ.
 func (r records) publish(ctx context.Context, f facts.Cluster) error {
 	data, err := f.Publish()
 	if err != nil {
 		return err
 	}
-	if there, _, err := r.read(ctx, facts.ConfigMapName); err != nil || maps.Equal(there, data) {
+	if existing, _, err := r.read(ctx, facts.ConfigMapName); err != nil || maps.Equal(existing, data) {
 		return err
 	}
 	return r.write(ctx, facts.ConfigMapName, data)
 }
 
-// remember appends a revision to the history.
-func (r records) remember(ctx context.Context, history applied.History, revision applied.Revision) error {
+// appendHistory appends a revision to the history.
+func (r records) appendHistory(ctx context.Context, history applied.History, revision applied.Revision) error {
 	data, err := history.Append(revision).Encode()
 	if err != nil {
 		return err

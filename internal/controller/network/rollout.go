@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// rollout is what the status controller needs to know. While nothing could be rendered, what was rendered before counts.
+// rollout returns the state for the status controller. While nothing is rendered, the previous objects count.
 func (r *reconciled) rollout(last report.Rollout, namespace string) report.Rollout {
 	out := report.Rollout{Generation: r.network.Generation, Components: last.Components, Wanted: last.Wanted, Related: last.Related, MTU: last.MTU}
 	if !r.rendered {
@@ -44,8 +44,8 @@ func (r *reconciled) rollout(last report.Rollout, namespace string) report.Rollo
 	return out
 }
 
-// unrendered returns the workloads that exist of components that cannot be rendered now: they are still wanted, so that it is
-// noticed when they are down.
+// unrendered returns the applied workloads of components that cannot be rendered now. They are still wanted, and their failures are
+// reported.
 func (r *reconciled) unrendered() []status.Workload {
 	var found []status.Workload
 	for _, o := range r.result.Outputs {
@@ -65,16 +65,16 @@ func workload(key manifest.Key, component string, nonCritical bool) status.Workl
 	return status.Workload{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Component: component, NonCritical: nonCritical}
 }
 
-// requeueAfter is after how long a further reconcile may have something to do although no event occurs; 0 is never.
+// requeueAfter returns the time until another reconcile may be needed without an event; 0 means never.
 func (r *reconciled) requeueAfter() time.Duration {
-	after := sooner(r.later, r.again)
+	after := sooner(r.later, r.repairAfter)
 	for _, o := range r.result.Outputs {
 		after = sooner(after, o.Output.Again)
 	}
 	about := pipeline.RefusalsOf(r.result.Refused)
 	about = append(about, r.result.Warnings...)
 	if about.Has(pipeline.RuleUnserved) || r.result.Warnings.Has(pipeline.RuleServedTwice) {
-		after = sooner(after, servicesKept) // other components that serve Services are not watched
+		after = sooner(after, servicesCacheTime) // other components that serve Services are not watched
 	}
 	return after
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// servicesKept is for how long what was read of Services counts: nothing of it is watched.
-const servicesKept = time.Minute
+// servicesCacheTime is how long the facts about Services are cached, since they are not watched.
+const servicesCacheTime = time.Minute
 
-// The objects in which the API server says from which ranges it allocates ClusterIPs.
+// Objects that show the API server's Service CIDRs.
 const (
 	serviceCIDRName = "kubernetes"
 	serviceName     = "kubernetes"
 )
 
-// The labels by which components that serve Services are found, and the namespace of static pods.
+// Labels of components that serve Services, and the namespace of static pods.
 const (
 	labelApp        = "k8s-app"
 	labelComponent  = "component"
@@ -40,7 +40,7 @@ const (
 	systemNamespace = "kube-system"
 )
 
-// ReadServices reads what the cluster has for Services.
+// ReadServices reads the facts about Services.
 func ReadServices(ctx context.Context, r client.Reader) (facts.Services, error) {
 	var s facts.Services
 	var err error
@@ -56,7 +56,7 @@ func ReadServices(ctx context.Context, r client.Reader) (facts.Services, error) 
 	return s, err
 }
 
-// serviceCIDRs reads the ServiceCIDR of the API server. Before Kubernetes 1.33 there is none.
+// serviceCIDRs reads the API server's ServiceCIDR. It does not exist before Kubernetes 1.33.
 func serviceCIDRs(ctx context.Context, r client.Reader) ([]netip.Prefix, error) {
 	var s networkingv1.ServiceCIDR
 	err := r.Get(ctx, client.ObjectKey{Name: serviceCIDRName}, &s)
@@ -77,7 +77,7 @@ func serviceCIDRs(ctx context.Context, r client.Reader) ([]netip.Prefix, error) 
 	return all, nil
 }
 
-// serviceAddress reads the address of the API server's Service, the invalid one if there is none.
+// serviceAddress reads the address of the API server's Service; the invalid address if there is none.
 func serviceAddress(ctx context.Context, r client.Reader) (netip.Addr, error) {
 	var s corev1.Service
 	if err := r.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceDefault, Name: serviceName}, &s); err != nil {
@@ -88,13 +88,13 @@ func serviceAddress(ctx context.Context, r client.Reader) (netip.Addr, error) {
 	}
 	a, err := netip.ParseAddr(s.Spec.ClusterIP)
 	if err != nil {
-		return netip.Addr{}, nil // a headless one says nothing
+		return netip.Addr{}, nil // a headless Service has no address
 	}
 	return a, nil
 }
 
-// serviceProxies finds what serves Services beside this operator's kube-proxy, whose objects lack these labels. A DaemonSet
-// that wants no pod serves nothing.
+// serviceProxies returns the components that serve Services, except this operator's kube-proxy, whose objects lack these labels. DaemonSets
+// without desired pods are ignored.
 func serviceProxies(ctx context.Context, r client.Reader) ([]string, error) {
 	var found []string
 	apps, err := labels.NewRequirement(labelApp, selection.In, []string{kubeProxyName, appCilium, appKubeRouter})
@@ -125,7 +125,7 @@ func serviceProxies(ctx context.Context, r client.Reader) ([]string, error) {
 	return found, nil
 }
 
-// servesServices reports whether the DaemonSet of an application is configured to serve Services.
+// servesServices reports whether a DaemonSet is configured to serve Services.
 func servesServices(ctx context.Context, r client.Reader, d *appsv1.DaemonSet) (bool, error) {
 	switch d.Labels[labelApp] {
 	case appCilium:
@@ -145,14 +145,14 @@ func servesServices(ctx context.Context, r client.Reader, d *appsv1.DaemonSet) (
 	return true, nil
 }
 
-// servedCache is what was read of Services, and when. Several controllers use it.
-type servedCache struct {
+// servicesCache caches the facts about Services. Several controllers use it.
+type servicesCache struct {
 	sync.Mutex
 	services facts.Services
 	at       time.Time
 }
 
-// without reports whether a specification asks for no kube-proxy.
-func without(spec *operatorv1.NetworkSpec) bool {
+// withoutKubeProxy reports whether a specification disables kube-proxy.
+func withoutKubeProxy(spec *operatorv1.NetworkSpec) bool {
 	return spec.DeployKubeProxy != nil && !*spec.DeployKubeProxy
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// tracker is a client that remembers which versions it has written, so that a cache that does not know them yet
-// is not taken for the truth.
+// tracker is a client that remembers the versions that it has written, so that stale cache entries are detected.
 type tracker struct {
 	apply.Client
 
@@ -44,7 +43,7 @@ func (t *tracker) Delete(ctx context.Context, ref apply.Ref, uid types.UID, prop
 	return t.Client.Delete(ctx, ref, uid, propagation)
 }
 
-// newest returns the version of an object that was written last, 0 if none was.
+// newest returns the version of an object that was written last; 0 if none.
 func (t *tracker) newest(key manifest.Key) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,14 +56,14 @@ func (t *tracker) forget(key manifest.Key) {
 	delete(t.written, key)
 }
 
-// pending returns the versions that have been written, by object.
+// pending returns the written versions by object.
 func (t *tracker) pending() map[manifest.Key]uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.written)
 }
 
-// version reads a resource version, which is a number that grows. 0 stands for none.
+// version parses a resource version, which is an increasing number. It returns 0 if there is none.
 func version(resourceVersion string) uint64 {
 	n, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// reader is the cache that providers observe.
+// reader is the cache that providers read.
 type reader struct {
 	client.Client
 	live client.Reader
 }
 
-// Direct is the API server.
+// Direct returns a reader of the API server.
 func (r reader) Direct() client.Reader { return r.live }
 
-// wanted is the specification of the user, or the applied one if that is refused.
+// wanted is the user's specification, or the applied one if it is refused.
 type wanted struct {
 	in     pipeline.Input
 	choice pipeline.Choice
-	// invalid is why nothing can be rendered: the specification is refused, and there is no applied one.
+	// invalid is the error if nothing can be rendered: the specification is refused, and there is no applied one.
 	invalid error
 }
 

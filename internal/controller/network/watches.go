@@ -17,31 +17,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// OperandChanged starts a reconcile if the change of an operand requires one. spec is false if only its status has
-// changed, which matters only while something waits for it.
+// OperandChanged starts a reconcile if the change of an operand requires one. spec is false if only the status has changed, which matters
+// only while the controller waits for workloads.
 func (c *Controller) OperandChanged(spec bool) {
 	if spec || c.waiting.Load() {
 		c.Changed.Fire()
 	}
 }
 
-// configMapChanged lets through ConfigMaps that may change what is to be applied: the record and the MTU that was
-// settled in the operator's namespace, and in others whatever providers observe. What was written here is no news.
+// configMapChanged passes ConfigMaps that may change the objects to apply: the record and the settled MTU in the operator's namespace, and
+// those in other namespaces that providers observe. The controller's own writes are dropped.
 func (c *Controller) configMapChanged() predicate.Predicate {
-	news := func(o client.Object) bool {
+	relevant := func(o client.Object) bool {
 		key := manifest.Key{Kind: "ConfigMap", Namespace: o.GetNamespace(), Name: o.GetName()}
 		return o.GetNamespace() != c.Namespace || o.GetName() != applied.HistoryConfigMapName && o.GetName() != plan.InventoryName && o.GetName() != facts.ConfigMapName &&
 			o.GetName() != status.ConfigMapName && c.api.newest(key) != version(o.GetResourceVersion())
 	}
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return news(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool { return relevant(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.ConfigMap)
-			after, also := e.ObjectNew.(*corev1.ConfigMap)
-			if ok && also && after.Namespace == c.Namespace && after.Name == hostmtu.ConfigMap {
+			after, okAfter := e.ObjectNew.(*corev1.ConfigMap)
+			if ok && okAfter && after.Namespace == c.Namespace && after.Name == hostmtu.ConfigMap {
 				return hostmtu.Settled(before.Data) != hostmtu.Settled(after.Data) || !slices.Equal(hostmtu.Interfaces(before.Data), hostmtu.Interfaces(after.Data))
 			}
-			return news(e.ObjectNew)
+			return relevant(e.ObjectNew)
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			return e.Object.GetName() != applied.HistoryConfigMapName && e.Object.GetName() != status.ConfigMapName
@@ -49,7 +49,7 @@ func (c *Controller) configMapChanged() predicate.Predicate {
 	}
 }
 
-// networkChanged lets through a new specification, a new acknowledgement of one, and whether all is paused.
+// networkChanged passes changes of the specification, and of the annotations for acknowledgement and pause.
 func networkChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -60,12 +60,12 @@ func networkChanged() predicate.Predicate {
 	})
 }
 
-// nodeChanged lets through what facts are made of.
+// nodeChanged passes changes of nodes that affect the facts.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
-		after, also := e.ObjectNew.(*corev1.Node)
-		return !ok || !also || isControlPlane(before) != isControlPlane(after) || !slices.Equal(addresses(before), addresses(after)) ||
+		after, okAfter := e.ObjectNew.(*corev1.Node)
+		return !ok || !okAfter || isControlPlane(before) != isControlPlane(after) || !slices.Equal(addresses(before), addresses(after)) ||
 			before.Status.NodeInfo.KernelVersion != after.Status.NodeInfo.KernelVersion
 	}}
 }

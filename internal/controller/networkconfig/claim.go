@@ -14,23 +14,23 @@ import (
 const (
 	// appliedDefault is the ConfigMap whose deletion forces a pending change of the NetworkConfig.
 	appliedDefault = "applied-default"
-	// claimed on the record of the applied network says that appliedDefault was made for it. If that is gone then,
-	// someone has deleted it.
-	claimed = "networkoperator.openshift.io/claimed-by-networkconfig"
+	// claimAnnotation marks the record of the applied network after appliedDefault was created for it. If appliedDefault is missing then, a
+	// user has deleted it.
+	claimAnnotation = "networkoperator.openshift.io/claimed-by-networkconfig"
 )
 
-// claim ensures that the ConfigMap applied-default exists for the record, and says the same. If someone has
-// deleted it, the record goes too, which forces the change.
-func (c *Controller) claim(ctx context.Context) error {
+// ensureClaim ensures that the ConfigMap applied-default exists with the content of the record. If a user has deleted it, the record is
+// deleted, too, which forces the change.
+func (c *Controller) ensureClaim(ctx context.Context) error {
 	record, err := c.configMap(ctx, applied.ConfigMapName)
 	if err != nil || record == nil {
-		return err // claimed when something has been applied
+		return err // nothing is applied yet
 	}
 	own, err := c.configMap(ctx, appliedDefault)
 	if err != nil {
 		return err
 	}
-	_, isClaimed := record.Annotations[claimed]
+	_, isClaimed := record.Annotations[claimAnnotation]
 	if own == nil && isClaimed {
 		c.Log.Warn("ConfigMap applied-default was deleted: a pending change is forced")
 		if err := c.Client.Delete(ctx, record, client.Preconditions{UID: &record.UID}); client.IgnoreNotFound(err) != nil {
@@ -49,18 +49,18 @@ func (c *Controller) claim(ctx context.Context) error {
 	if isClaimed {
 		return nil
 	}
-	return c.mark(ctx, record, corev1ac.ConfigMap(record.Name, c.Namespace).WithUID(record.UID).WithAnnotations(map[string]string{claimed: "true"}))
+	return c.mark(ctx, record, corev1ac.ConfigMap(record.Name, c.Namespace).WithUID(record.UID).WithAnnotations(map[string]string{claimAnnotation: "true"}))
 }
 
-// release undoes claim when there is no NetworkConfig any more. The mark goes first: alone, it would say that
-// someone has deleted the ConfigMap.
+// release undoes ensureClaim if there is no NetworkConfig. The mark is removed first, because alone it would mean that a user has deleted
+// the ConfigMap.
 func (c *Controller) release(ctx context.Context) error {
 	record, err := c.configMap(ctx, applied.ConfigMapName)
 	if err != nil {
 		return err
 	}
 	if record != nil {
-		if _, isClaimed := record.Annotations[claimed]; isClaimed {
+		if _, isClaimed := record.Annotations[claimAnnotation]; isClaimed {
 			if err := c.mark(ctx, record, corev1ac.ConfigMap(record.Name, c.Namespace).WithUID(record.UID)); err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (c *Controller) release(ctx context.Context) error {
 	return nil
 }
 
-// mark applies the mark on the record. With the UID it never makes a record that has gone meanwhile.
+// mark applies the mark on the record. The UID prevents the creation of a deleted record.
 func (c *Controller) mark(ctx context.Context, record *corev1.ConfigMap, with *corev1ac.ConfigMapApplyConfiguration) error {
 	if err := c.Client.Apply(ctx, with, fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("mark ConfigMap %s: %w", record.Name, err)
@@ -84,7 +84,7 @@ func (c *Controller) mark(ctx context.Context, record *corev1.ConfigMap, with *c
 	return nil
 }
 
-// configMap reads a ConfigMap of the operator's namespace, nil if there is none.
+// configMap reads a ConfigMap in the operator's namespace; nil if it does not exist.
 func (c *Controller) configMap(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	var cm corev1.ConfigMap
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &cm)

@@ -1,12 +1,11 @@
-// Package networkconfig makes Network/cluster of NetworkConfig/default, the short form of the configuration, and
-// mirrors the status back.
+// Package networkconfig applies NetworkConfig/default, the short form of the configuration, to Network/cluster, and mirrors the status
+// back.
 //
-// Input: the two objects, and the ConfigMap applied-default, which exists while the short form is the source: its
-// deletion forces a pending change, as that of applied-cluster does. Output: the Network, by server-side apply;
-// the status of the NetworkConfig; that ConfigMap.
+// Input: the two objects, and the ConfigMap applied-default, which exists while the short form is the source: its deletion forces a pending
+// change, like that of applied-cluster. Output: the Network, by server-side apply; the status of the NetworkConfig; that ConfigMap.
 //
-// It must never fight over a field: another client that has set a field of the Network is right, and the NetworkConfig
-// says in one condition that it is not followed. It never deletes the Network.
+// The controller does not force fields: those that another client has set take precedence, and a condition of the NetworkConfig reports the
+// differences. It never deletes the Network.
 package networkconfig
 
 import (
@@ -30,29 +29,29 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 )
 
-// Name is the name of the loop in logs.
+// Name is the name of the controller in logs.
 const Name = "networkconfig"
 
 // fieldManager owns the fields of the Network that the NetworkConfig sets.
 const fieldManager = client.FieldOwner("cluster-network-operator/networkconfig")
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller applies NetworkConfig/default. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
-	// Namespace is the operator's own.
+	// Namespace is the operator's namespace.
 	Namespace string
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	// refused are the generations of the two objects with which the API server has last found that a third party
-	// has set a field: asking again would get the same answer.
-	refused generations
+	// lastConflict are the generations of the two objects at the last conflict with another field manager. The apply is not repeated for
+	// them.
+	lastConflict generations
 }
 
 type generations struct{ config, network int64 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind(), networkoperatorv1.GroupVersion.WithKind("NetworkConfig").GroupKind()}, Setup: c.setup}}
 }
@@ -69,7 +68,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// Reconcile brings the Network, the status and the ConfigMap in line with the NetworkConfig.
+// Reconcile applies the NetworkConfig and updates its status.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var config networkoperatorv1.NetworkConfig
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: networkoperatorv1.NetworkConfigName}, &config); err != nil {
@@ -85,7 +84,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	wanted, errs := networkconfig.Convert(&config.Spec)
 	var differences []string
 	if len(errs) == 0 {
-		if network, differences, err = c.follow(ctx, &config, wanted, network); err != nil {
+		if network, differences, err = c.syncNetwork(ctx, &config, wanted, network); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -99,10 +98,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if len(errs) > 0 || len(differences) > 0 {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, c.claim(ctx)
+	return reconcile.Result{}, c.ensureClaim(ctx)
 }
 
-// network reads Network/cluster, nil if there is none.
+// network reads Network/cluster; nil if it does not exist.
 func (c *Controller) network(ctx context.Context) (*operatorv1.Network, error) {
 	var network operatorv1.Network
 	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)

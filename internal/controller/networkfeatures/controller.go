@@ -1,11 +1,9 @@
-// Package networkfeatures publishes which kinds of NetworkPolicy rules the network enforces, for the console of OpenShift: its form
-// for NetworkPolicies offers only these.
+// Package networkfeatures publishes which kinds of NetworkPolicy rules the network enforces, for the form in OpenShift's console.
 //
-// Input: the applied type of network, in the NetworkGuard. Output: the ConfigMap openshift-network-features in
-// openshift-config-managed. What a third party changes there is changed back.
+// Input: the type of the applied network, in the NetworkGuard. Output: the ConfigMap openshift-network-features in
+// openshift-config-managed, which is restored after modifications.
 //
-// It must never claim a feature of a network that the operator does not install: there is no ConfigMap then. It is for OpenShift; where
-// the namespace does not exist, there is nothing to do.
+// There is no ConfigMap for networks that the operator does not install. If the namespace does not exist, nothing is done.
 package networkfeatures
 
 import (
@@ -39,60 +37,60 @@ import (
 const (
 	// Name is the name of the controller in logs and on the board.
 	Name = "networkfeatures"
-	// Namespace is where the console reads.
+	// Namespace is the namespace that the console reads.
 	Namespace = "openshift-config-managed"
-	// ConfigMapName is the ConfigMap that it reads there.
+	// ConfigMapName is the name of the ConfigMap that the console reads.
 	ConfigMapName = "openshift-network-features"
-	// keyEgress and keyExceptions are the keys that the console knows; their values are "true" or "false".
+	// keyEgress and keyExceptions are the keys that the console reads; their values are "true" or "false".
 	keyEgress     = "policy_egress"
 	keyExceptions = "policy_peer_ipblock_exceptions"
-	// component is the part of the network that the ConfigMap and findings belong to.
+	// component is the component of the ConfigMap and of findings.
 	component = "NetworkFeatures"
 	// fieldManager owns the fields of the ConfigMap.
 	fieldManager = client.FieldOwner("cluster-network-operator/networkfeatures")
-	// checkAgain is how often the controller looks for the namespace.
-	checkAgain = 5 * time.Minute
+	// retryInterval is the interval at which the controller checks whether the namespace exists.
+	retryInterval = 5 * time.Minute
 )
 
-// owns are the kinds that the controller reads from its own cache: its ConfigMap.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions returns the kinds that the controller reads from its own cache: its ConfigMap.
+func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
-		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(own())}},
+		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(ownedLabels())}},
 	}}
 }
 
-// own are the labels by which the controller knows its ConfigMap.
-func own() map[string]string {
+// ownedLabels are the labels of the controller's ConfigMap.
+func ownedLabels() map[string]string {
 	return map[string]string{manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component}
 }
 
-// Controller is the controller. All fields but Client must be set; Setup sets that.
+// Controller publishes the features. All fields except Client must be set; setup sets that.
 type Controller struct {
 	// Client reads from the controller's cache, and writes.
 	Client client.Client
-	// Policies returns what a type of network enforces of NetworkPolicies, and whether the operator installs it.
+	// Policies returns the NetworkPolicy rules that a type of network enforces, and whether the operator installs it.
 	Policies func(operatorv1.NetworkType) (support provider.PolicySupport, installed bool)
 	Board    *report.Board
 	Log      *slog.Logger
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{loop.OpenShift()}, Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{loop.OpenShift()}, Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	var begin trigger.Trigger
-	begin.Fire()
+	var wake trigger.Trigger
+	wake.Fire()
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
-		begin.Source(),
-		loop.On(mgr, &corev1.ConfigMap{}, begin.Handler()),
-		loop.On(mgr, &networkoperatorv1.NetworkGuard{}, begin.Handler()),
+		wake.Source(),
+		loop.On(mgr, &corev1.ConfigMap{}, wake.Handler()),
+		loop.On(mgr, &networkoperatorv1.NetworkGuard{}, wake.Handler()),
 	)
 }
 
-// Reconcile writes or deletes the ConfigMap. While there is no NetworkGuard, no network is applied, and nothing changes.
+// Reconcile writes or deletes the ConfigMap. Without a NetworkGuard no network is applied, and nothing changes.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var applied networkoperatorv1.NetworkGuard
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: networkoperatorv1.NetworkGuardName}, &applied); err != nil {
@@ -113,28 +111,28 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 			if err := c.Client.Delete(ctx, &live); client.IgnoreNotFound(err) != nil {
 				return reconcile.Result{}, c.failed(fmt.Errorf("delete ConfigMap: %w", err))
 			}
-			c.Log.Info("network features deleted: a third party installs the network")
+			c.Log.Info("deleted the network features, because a third party installs the network")
 		}
 		c.Board.Report(Name)
 		return reconcile.Result{}, nil
 	}
 	desired := map[string]string{keyEgress: strconv.FormatBool(support.Egress), keyExceptions: strconv.FormatBool(support.IPBlockExceptions)}
-	if err != nil || !manifest.HasAll(live.Data, desired) || !manifest.HasAll(live.Labels, own()) {
-		err := c.Client.Apply(ctx, corev1ac.ConfigMap(ConfigMapName, Namespace).WithLabels(own()).WithData(desired), fieldManager, client.ForceOwnership)
+	if err != nil || !manifest.HasAll(live.Data, desired) || !manifest.HasAll(live.Labels, ownedLabels()) {
+		err := c.Client.Apply(ctx, corev1ac.ConfigMap(ConfigMapName, Namespace).WithLabels(ownedLabels()).WithData(desired), fieldManager, client.ForceOwnership)
 		if apierrors.IsNotFound(err) { // the namespace
 			c.Board.Report(Name)
-			return reconcile.Result{RequeueAfter: checkAgain}, nil
+			return reconcile.Result{RequeueAfter: retryInterval}, nil
 		}
 		if err != nil {
 			return reconcile.Result{}, c.failed(fmt.Errorf("apply ConfigMap: %w", err))
 		}
-		c.Log.Info("network features written", "features", desired)
+		c.Log.Info("wrote the network features", "features", desired)
 	}
 	c.Board.Report(Name)
 	return reconcile.Result{}, nil
 }
 
-// failed reports an error and returns it. The network works without the ConfigMap, so it affects nothing else.
+// failed reports an error and returns it. The network works without the ConfigMap, so it only affects the component's own condition.
 func (c *Controller) failed(err error) error {
 	c.Board.Report(Name, status.Finding{
 		Component: component, Effect: status.Degraded, Reason: "NetworkFeaturesError", Aside: true,

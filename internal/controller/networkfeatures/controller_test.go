@@ -52,7 +52,7 @@ func TestTheConfigMapFollowsTheAppliedNetwork(t *testing.T) {
 	}
 	applied := &networkoperatorv1.NetworkGuard{ObjectMeta: metav1.ObjectMeta{Name: networkoperatorv1.NetworkGuardName}, Data: map[string]string{"spec.defaultNetwork.type": "Flannel"}}
 	server.Create(t, applied)
-	if result := reconciled(); result.RequeueAfter != checkAgain {
+	if result := reconciled(); result.RequeueAfter != retryInterval {
 		t.Errorf("without the namespace the controller checks again after %v", result.RequeueAfter)
 	}
 	// No controller of this server empties namespaces that are deleted.

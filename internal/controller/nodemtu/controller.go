@@ -1,11 +1,10 @@
-// Package nodemtu asks every node for the MTU of its default routes, and keeps the answers.
+// Package nodemtu probes the MTU of every node's default routes, and records the results.
 //
-// Input: the Node objects, the pods that it starts on them (one short-lived host-network pod a node), and the
-// ConfigMap of package hostmtu. Output: that ConfigMap, and findings of the component NodeMTU. Nodes are asked
-// when the network's provider computes its MTU from theirs, also those that join later, to notice one that is
-// too small.
+// Input: the Nodes, the probes (one short-lived host-network pod per node), and the ConfigMap of package hostmtu. Output: that ConfigMap,
+// and findings of the component NodeMTU. Nodes are probed when the network's provider computes its MTU from theirs, including nodes that
+// join later, to detect one with a smaller MTU.
 //
-// It must never hold up another loop: anyone who needs the answer reads the ConfigMap and waits for its events.
+// No other controller waits for this one: consumers read the ConfigMap and watch it.
 package nodemtu
 
 import (
@@ -31,43 +30,42 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Name is the name of the loop, on the board and in logs.
+// Name is the name of the controller on the board and in logs.
 const Name = "nodemtu"
 
 // fieldManager owns the ConfigMap and the pods.
 const fieldManager = client.FieldOwner("cluster-network-operator/nodemtu")
 
-// collect is how long events are collected before nodes are looked at: in a large cluster many answer at once, and
-// the record of them all is written each time.
-const collect = 50 * time.Millisecond
+// collectDelay is the time during which events are batched before a reconcile. In a large cluster many probes end at once, and each write
+// contains the record of all nodes.
+const collectDelay = 50 * time.Millisecond
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller probes nodes. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes. They must not be modified.
 	Nodes     func(context.Context) ([]*corev1.Node, error)
 	Namespace string
-	// Image is the operator's own, which the probes run. Empty is reported as a finding.
+	// Image is the operator's image, which the probes run. If it is empty, that is reported as a finding.
 	Image string
-	// PullSecret returns the name of the Secret with which probes pull their images, empty for none; nil is none.
+	// PullSecret returns the name of the probes' image pull secret, empty for none; nil means none.
 	PullSecret func(context.Context) (string, error)
-	// Needed reports whether a network needs to know the MTU of its nodes.
+	// Needed reports whether a network needs the MTU of its nodes.
 	Needed func(*operatorv1.NetworkSpec) bool
 	Board  *report.Board
 	Now    func() time.Time
 	Log    *slog.Logger
 
-	// failures by UID of the node. They are forgotten with the process, which then asks once more.
+	// failures are the failed probes by UID of the node. They are kept in memory only.
 	failures map[string]failure
-	// written is the record that was written over the ConfigMap of version over: until the cache shows another
-	// version, what it shows is too old.
-	written hostmtu.Record
-	over    string
-	pending bool
+	// lastWritten is the record that replaced version replacedVersion of the ConfigMap. While the cache has that version, it is stale.
+	lastWritten     hostmtu.Record
+	replacedVersion string
+	pending         bool
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind()}, Setup: c.setup}}
 }
@@ -75,11 +73,11 @@ func (c *Controller) Specs() []loop.Spec {
 func (c *Controller) setup(mgr manager.Manager) error {
 	c.failures = map[string]failure{}
 	c.Board.Await(Name)
-	wake := &trigger.Trigger{Delay: collect}
+	wake := &trigger.Trigger{Delay: collectDelay}
 	all := wake.Handler()
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
 		wake.Source(),
-		loop.On(mgr, &corev1.Node{}, all, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return gone(e.ObjectOld) != gone(e.ObjectNew) }}),
+		loop.On(mgr, &corev1.Node{}, all, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return unreachable(e.ObjectOld) != unreachable(e.ObjectNew) }}),
 		loop.On(mgr, &corev1.Pod{}, all, predicate.NewPredicateFuncs(isProbe)),
 		loop.On(mgr, &corev1.ConfigMap{}, all, predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == hostmtu.ConfigMap })),
 		loop.On(mgr, &operatorv1.Network{}, all, predicate.GenerationChangedPredicate{}),
@@ -88,7 +86,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 
 func isProbe(o client.Object) bool { return o.GetLabels()[manifest.LabelComponent] == component }
 
-// Reconcile looks at all nodes and does what is to be done next.
+// Reconcile performs the next step for all nodes.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	needed, err := c.needed(ctx)
 	if err != nil {
@@ -98,7 +96,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		c.Board.Report(Name)
 		return reconcile.Result{}, nil
 	}
-	v, version, err := c.gather(ctx)
+	v, version, err := c.observe(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -110,14 +108,14 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 			"cannot probe the MTU of nodes: the environment variable NETWORK_OPERATOR_IMAGE of the operator must name the operator's own image"))
 		return reconcile.Result{}, nil
 	}
-	if err := c.do(ctx, a, version); err != nil {
+	if err := c.execute(ctx, a, version); err != nil {
 		return reconcile.Result{}, err
 	}
 	c.Board.Report(Name, findings(a, v.nodes)...)
-	return reconcile.Result{RequeueAfter: a.again}, nil
+	return reconcile.Result{RequeueAfter: a.requeueAfter}, nil
 }
 
-// needed reports whether there is a network to ask for.
+// needed reports whether the network needs the MTU of nodes.
 func (c *Controller) needed(ctx context.Context) (bool, error) {
 	var network operatorv1.Network
 	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)

@@ -11,19 +11,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// component is the name of this loop's component in labels and conditions.
+// component is the component in labels and findings.
 const component = "NodeMTU"
 
-// podName names the probe of a node. Node names may be longer than what fits behind the prefix.
+// podName returns the name of a node's probe. It has a hash, since names of nodes may be too long.
 func podName(nodeName string) string {
 	sum := sha256.Sum256([]byte(nodeName))
 	return "mtu-prober-" + hex.EncodeToString(sum[:8])
 }
 
-// probePod is the pod that asks a node. It is bound to the node directly, tolerates everything, and needs
-// neither a pod network nor the API server: its answer is its termination message.
+// probePod returns the pod of a probe. It is bound to the node directly, tolerates all taints, and needs neither the pod network nor the
+// API server: the result is its termination message.
 func probePod(n node, namespace, image, pullSecret string) *corev1.Pod {
-	no, yes, nobody, seconds := false, true, int64(65534), int64(probeTimeout.Seconds())
+	no, yes, uid, seconds := false, true, int64(65534), int64(probeTimeout.Seconds())
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: podName(n.name), Namespace: namespace,
@@ -41,7 +41,7 @@ func probePod(n node, namespace, image, pullSecret string) *corev1.Pod {
 			PriorityClassName:            "system-node-critical",
 			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody,
+				RunAsNonRoot: &yes, RunAsUser: &uid, RunAsGroup: &uid,
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
@@ -62,7 +62,7 @@ func probePod(n node, namespace, image, pullSecret string) *corev1.Pod {
 	return pod
 }
 
-// readProbe reads the state of a probe's pod.
+// readProbe returns the state of a probe's pod.
 func readProbe(pod *corev1.Pod) probe {
 	p := probe{name: pod.Name, node: pod.Spec.NodeName, started: pod.CreationTimestamp.Time, phase: pod.Status.Phase, deleting: pod.DeletionTimestamp != nil}
 	for _, owner := range pod.OwnerReferences {

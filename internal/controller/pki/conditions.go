@@ -22,16 +22,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// publish says how things stand: in the status of the OperatorPKI, in metrics, and for the cluster.
+// publish updates the status of the OperatorPKI, the metrics, and the findings for the cluster.
 func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p *plan, failure error) error {
-	// A conflict is decided upon again at once, and no one needs to know.
+	// Conflicts are retried immediately and not reported.
 	if apierrors.IsConflict(failure) || apierrors.IsAlreadyExists(failure) {
 		return nil
 	}
 	key := client.ObjectKeyFromObject(pki)
-	trouble := ""
+	problem := ""
 	if failure != nil {
-		trouble = failure.Error()
+		problem = failure.Error()
 	}
 	next := pki.DeepCopy()
 	next.Status.ObservedGeneration = pki.Generation
@@ -44,16 +44,16 @@ func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p 
 	}
 	if p != nil {
 		next.Status.Trusted = int32(p.Trusted)
-		next.Status.Authority = life(p.Signs, p.Refresh)
+		next.Status.Authority = life(p.Signer, p.Refresh)
 		next.Status.Certificate = life(p.Leaf, certs.HalfLife(p.Leaf))
 		c.Metrics.expires(key, p)
 	}
-	c.settle(key, trouble)
+	c.setFailure(key, problem)
 	if equality.Semantic.DeepEqual(next.Status, pki.Status) {
 		return nil
 	}
 	if failure != nil && ready.Message != messageOf(pki, ready.Type) {
-		c.tell(pki, happening{true, ready.Reason, ready.Message})
+		c.recordEvents(pki, event{true, ready.Reason, ready.Message})
 	}
 	if err := c.Client.Status().Update(ctx, next, fieldManager); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status of operator PKI: %w", err)
@@ -61,12 +61,12 @@ func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p 
 	return nil
 }
 
-// conditions are Ready and Rotating; the latter is nil if nothing is known of it.
+// conditions returns the conditions Ready and Rotating; the latter is nil if there is no plan.
 func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
 	ready = &metav1.Condition{Type: networkv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected"}
 	if failure != nil {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "PKIError", failure.Error()
-		if isTaken(failure) {
+		if isNameTaken(failure) {
 			ready.Reason = "NameTaken"
 		}
 	}
@@ -80,7 +80,7 @@ func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
 		rotating.Message = fmt.Sprintf("%s is trusted, and signs from %s", p.Successor.Subject.CommonName, p.SuccessorSigns.UTC().Format(time.RFC3339))
 	case p.Trusted > 1:
 		rotating.Status, rotating.Reason = metav1.ConditionTrue, "PredecessorTrusted"
-		rotating.Message = fmt.Sprintf("%s signs; %d before it stay trusted until nothing that they signed is valid", p.Signs.Subject.CommonName, p.Trusted-1)
+		rotating.Message = fmt.Sprintf("%s signs; %d previous CAs stay trusted until the certificates that they signed have expired", p.Signer.Subject.CommonName, p.Trusted-1)
 	}
 	return ready, rotating
 }
@@ -93,51 +93,51 @@ func life(c *x509.Certificate, refresh time.Time) *networkv1.CertificateStatus {
 }
 
 func messageOf(pki *networkv1.OperatorPKI, conditionType string) string {
-	if have := meta.FindStatusCondition(pki.Status.Conditions, conditionType); have != nil {
-		return have.Message
+	if existing := meta.FindStatusCondition(pki.Status.Conditions, conditionType); existing != nil {
+		return existing.Message
 	}
 	return ""
 }
 
-// tell makes events, and notes them in the log.
-func (c *Controller) tell(pki *networkv1.OperatorPKI, happened ...happening) {
-	about := pki.DeepCopy()
-	about.SetGroupVersionKind(networkv1.GroupVersion.WithKind("OperatorPKI"))
-	for _, h := range happened {
+// recordEvents records events and log lines.
+func (c *Controller) recordEvents(pki *networkv1.OperatorPKI, recorded ...event) {
+	subject := pki.DeepCopy()
+	subject.SetGroupVersionKind(networkv1.GroupVersion.WithKind("OperatorPKI"))
+	for _, h := range recorded {
 		kind := corev1.EventTypeNormal
 		if h.warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.Events.Eventf(about, nil, kind, h.reason, "Reconcile", "%s", noteOf(h.message))
+		c.Events.Eventf(subject, nil, kind, h.reason, "Reconcile", "%s", noteOf(h.message))
 		c.Log.Info(h.message, "namespace", pki.Namespace, "name", pki.Name, "reason", h.reason)
 	}
 }
 
-// longestNote is how many bytes of a message an event has; the API server takes 1024.
-const longestNote = 1000
+// maxNote is the maximum length of an event's note in bytes; the API server allows 1024.
+const maxNote = 1000
 
-// noteOf is a message as the note of an event: its beginning, without half a character at the end.
+// noteOf truncates a message for an event at a character boundary.
 func noteOf(message string) string {
-	return strings.ToValidUTF8(message[:min(len(message), longestNote)], "")
+	return strings.ToValidUTF8(message[:min(len(message), maxNote)], "")
 }
 
-// troubles are the failures of the cluster's own OperatorPKIs by now.
-type troubles struct {
+// failures are the current failures of the cluster's own OperatorPKIs.
+type failures struct {
 	mu sync.Mutex
 	of map[client.ObjectKey]string
 }
 
-// settle notes the trouble of an OperatorPKI, or that it has none, and says how things stand for the cluster. What happens in
-// namespaces of users is not the cluster's trouble.
-func (c *Controller) settle(key client.ObjectKey, trouble string) {
-	t := &c.troubles
+// setFailure sets the failure of an OperatorPKI, or removes it if problem is empty, and updates the cluster's findings. Failures in users'
+// namespaces are ignored.
+func (c *Controller) setFailure(key client.ObjectKey, problem string) {
+	t := &c.failures
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil {
 		t.of = map[client.ObjectKey]string{}
 	}
-	if delete(t.of, key); trouble != "" && c.OfCluster(key.Namespace) {
-		t.of[key] = trouble
+	if delete(t.of, key); problem != "" && c.OfCluster(key.Namespace) {
+		t.of[key] = problem
 	}
 	var findings []status.Finding
 	for _, key := range slices.SortedFunc(maps.Keys(t.of), func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) }) {

@@ -1,17 +1,16 @@
-// Package pki makes the authority and the certificate of each OperatorPKI, and replaces them in time.
+// Package pki creates the CA and the certificate of each OperatorPKI, and rotates them.
 //
-// Input: the OperatorPKIs of all namespaces, and what is in their Secrets and ConfigMaps. Output, in the namespace of each and
-// owned by it: the Secret <name>-ca with the authority that signs, the ConfigMap <name>-ca with those to trust, the Secret
-// <name>-cert; its status, events, and the metric of what expires when.
+// Input: the OperatorPKIs of all namespaces, and their Secrets and ConfigMaps. Output, in the namespace of each and owned by it: the Secret
+// <name>-ca with the signing CA, the ConfigMap <name>-ca with the trusted CAs, the Secret <name>-cert; its status, events, and expiration
+// metrics.
 //
-// An authority is replaced in two phases: its successor is trusted first, signs when all who trust it have had the time to
-// learn of it, and what it replaces is trusted until nothing that it signed is valid. The operator may be killed between any
-// two writes: what it decides next follows from what is there.
+// A CA is replaced in two phases: the successor is trusted first, and signs after all clients have had time to learn of it; the old CA
+// stays trusted until the certificates that it signed have expired. The operator may be killed between any two writes, since each decision
+// depends only on the objects.
 //
-// It must never publish a certificate that is not trusted by a bundle published long enough before, never let an authority
-// sign that was not published first, and never take over a Secret or ConfigMap that a third party has made. It uses no
-// service and no webhook, so that it works before there is a network. It reads Secrets by their names, and only in
-// namespaces with an OperatorPKI.
+// The controller never publishes a certificate that is not trusted by a bundle published long enough before, never signs with a CA that was
+// not published first, and never adopts a Secret or ConfigMap of a third party. It uses no Service and no webhook, so that it works before
+// there is a network. It reads Secrets by name, and only in namespaces with an OperatorPKI.
 package pki
 
 import (
@@ -36,43 +35,43 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs and on the board.
+	// Name is the name of the controller in logs and on the board.
 	Name = "pki"
-	// fieldManager owns the fields of what the loop makes.
+	// fieldManager owns the fields that the controller writes.
 	fieldManager = client.FieldOwner("cluster-network-operator/pki")
-	// lookAgain is how often Secrets and ConfigMaps are looked at. They are not watched: that would take the right to list
-	// Secrets.
-	lookAgain = time.Minute
-	// lookSoon is when to try again after a right was given, which takes the API server a moment.
-	lookSoon = 200 * time.Millisecond
-	// retryFirst and retryLast are how soon a failed pass is repeated, at first and at most.
+	// resyncInterval is the interval at which Secrets and ConfigMaps are read. They are not watched, because that requires permission to
+	// list Secrets.
+	resyncInterval = time.Minute
+	// permissionRetry is the delay after a permission was granted, until it is effective.
+	permissionRetry = 200 * time.Millisecond
+	// retryFirst and retryLast are the first and the maximum delay before a failed reconcile is retried.
 	retryFirst, retryLast = 50 * time.Millisecond, 30 * time.Second
-	// passLimit bounds a pass, so that what is made in it is published soon after.
-	passLimit = 30 * time.Second
+	// reconcileTimeout limits a reconcile, so that a new certificate is published soon after it is issued.
+	reconcileTimeout = 30 * time.Second
 )
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller reconciles OperatorPKIs. All fields up to Log must be set.
 type Controller struct {
 	// Client reads OperatorPKIs from the manager's cache, and writes.
 	Client client.Client
-	// Live reads what is not cached.
+	// Live reads from the API server.
 	Live client.Reader
-	// Account is the operator's own service account, which gets the right to the Secrets of a namespace.
+	// Account is the operator's service account, which gets permission for the Secrets of a namespace.
 	Account client.ObjectKey
-	// OfCluster reports whether a namespace is the cluster's, not a user's: what fails there is a problem of the cluster.
+	// OfCluster reports whether a namespace belongs to the cluster. Failures in users' namespaces do not affect the cluster's status.
 	OfCluster func(namespace string) bool
-	// Report says how things stand for the cluster.
+	// Report sets the findings for the cluster's status.
 	Report  func(...status.Finding)
 	Events  events.EventRecorder
 	Metrics *Metrics
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	rights   rights
-	troubles troubles
+	permissions permissions
+	failures    failures
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{networkv1.GroupVersion.WithKind("OperatorPKI").GroupKind()}, Setup: c.setup}}
 }
@@ -82,36 +81,36 @@ func (c *Controller) setup(mgr manager.Manager) error {
 		loop.On(mgr, &networkv1.OperatorPKI{}, &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{}))
 }
 
-// Reconcile brings one OperatorPKI to where it ought to be now.
+// Reconcile updates the objects and the status of one OperatorPKI.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var pki networkv1.OperatorPKI
 	err := c.Client.Get(ctx, request.NamespacedName, &pki)
 	if apierrors.IsNotFound(err) || err == nil && pki.DeletionTimestamp != nil {
 		c.Metrics.forget(request.NamespacedName)
-		c.settle(request.NamespacedName, "")
+		c.setFailure(request.NamespacedName, "")
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read operator PKI: %w", err)
 	}
-	pass, cancel := context.WithTimeout(ctx, passLimit)
+	reconcileCtx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	plan, failure := c.bring(pass, &pki)
-	if rightsAreComing(failure) {
-		return reconcile.Result{RequeueAfter: lookSoon}, nil
+	plan, failure := c.sync(reconcileCtx, &pki)
+	if isPermissionPending(failure) {
+		return reconcile.Result{RequeueAfter: permissionRetry}, nil
 	}
 	if apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause) {
-		return reconcile.Result{}, nil // it goes, and the OperatorPKI with it
+		return reconcile.Result{}, nil // the OperatorPKI is deleted with the namespace
 	}
 	if err := c.publish(ctx, &pki, plan, failure); err != nil {
 		return reconcile.Result{}, err
 	}
-	if failure != nil && !isTaken(failure) {
+	if failure != nil && !isNameTaken(failure) {
 		return reconcile.Result{}, failure
 	}
-	again := lookAgain
+	requeueAfter := resyncInterval
 	if plan != nil {
-		again = min(again, max(plan.Due.Sub(c.Now()), time.Second))
+		requeueAfter = min(requeueAfter, max(plan.Due.Sub(c.Now()), time.Second))
 	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }

@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 
-// world is one OperatorPKI on the API server that all tests share, and the loop, which runs when the test says so.
-type world struct {
+// cluster is an OperatorPKI on the shared API server with a controller, which reconciles only when the test calls it.
+type cluster struct {
 	*Controller
 	api      client.Client
 	t        *testing.T
@@ -41,7 +41,7 @@ type world struct {
 	registry *prometheus.Registry
 }
 
-func newWorld(t *testing.T, namespace string, spec networkv1.OperatorPKISpec) *world {
+func newCluster(t *testing.T, namespace string, spec networkv1.OperatorPKISpec) *cluster {
 	t.Helper()
 	server := apitest.Shared(t)
 	if namespace == "" {
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, namespace string, spec networkv1.OperatorPKISpec) *w
 	} else if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	w := &world{api: server.Client, t: t, key: client.ObjectKey{Namespace: namespace, Name: "ovn"}, now: start, events: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry()}
+	w := &cluster{api: server.Client, t: t, key: client.ObjectKey{Namespace: namespace, Name: "ovn"}, now: start, events: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry()}
 	pki := &networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ovn"}, Spec: spec}
 	if err := server.Client.Create(t.Context(), pki); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, namespace string, spec networkv1.OperatorPKISpec) *w
 }
 
 // fresh is a new process.
-func (w *world) fresh(c client.Client) {
+func (w *cluster) fresh(c client.Client) {
 	w.t.Helper()
 	metrics, err := NewMetrics(w.registry)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *world) fresh(c client.Client) {
 	}
 }
 
-func (w *world) reconcile() reconcile.Result {
+func (w *cluster) reconcile() reconcile.Result {
 	w.t.Helper()
 	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: w.key})
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *world) reconcile() reconcile.Result {
 	return result
 }
 
-func (w *world) pki() *networkv1.OperatorPKI {
+func (w *cluster) pki() *networkv1.OperatorPKI {
 	w.t.Helper()
 	var pki networkv1.OperatorPKI
 	if err := w.api.Get(w.t.Context(), w.key, &pki); err != nil {
@@ -91,7 +91,7 @@ func (w *world) pki() *networkv1.OperatorPKI {
 	return &pki
 }
 
-func get[T client.Object](w *world, name string, into T) T {
+func get[T client.Object](w *cluster, name string, into T) T {
 	w.t.Helper()
 	if err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: w.key.Namespace, Name: name}, into); err != nil {
 		w.t.Fatal(err)
@@ -99,15 +99,15 @@ func get[T client.Object](w *world, name string, into T) T {
 	return into
 }
 
-func (w *world) is(condition string, want metav1.ConditionStatus, reason, says string) {
+func (w *cluster) wantCondition(condition string, want metav1.ConditionStatus, reason, contains string) {
 	w.t.Helper()
-	have := meta.FindStatusCondition(w.pki().Status.Conditions, condition)
-	if have == nil || have.Status != want || have.Reason != reason || !strings.Contains(have.Message, says) {
-		w.t.Errorf("%s is %+v, want %s, %s, %q", condition, have, want, reason, says)
+	live := meta.FindStatusCondition(w.pki().Status.Conditions, condition)
+	if live == nil || live.Status != want || live.Reason != reason || !strings.Contains(live.Message, contains) {
+		w.t.Errorf("%s is %+v, want %s, %s, %q", condition, live, want, reason, contains)
 	}
 }
 
-func (w *world) told(reason string) bool {
+func (w *cluster) hasEvent(reason string) bool {
 	for {
 		select {
 		case event := <-w.events.Events:
@@ -121,7 +121,7 @@ func (w *world) told(reason string) bool {
 }
 
 // gauges returns how many certificates the metric names.
-func (w *world) gauges() int {
+func (w *cluster) gauges() int {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -135,35 +135,35 @@ func (w *world) gauges() int {
 }
 
 func TestObjectsAreWhereOpenShiftHasThemAndGoWithTheirOwner(t *testing.T) {
-	w := newWorld(t, "", quick().Spec)
-	if again := w.reconcile().RequeueAfter; again != lookAgain {
+	w := newCluster(t, "", quick().Spec)
+	if again := w.reconcile().RequeueAfter; again != resyncInterval {
 		t.Errorf("looks again after %s", again)
 	}
-	authority, certificate := get(w, "ovn-ca", &corev1.Secret{}), get(w, "ovn-cert", &corev1.Secret{})
+	ca, certificate := get(w, "ovn-ca", &corev1.Secret{}), get(w, "ovn-cert", &corev1.Secret{})
 	bundle := get(w, "ovn-ca", &corev1.ConfigMap{})
 	leaf, _, err := pairOf(certificate.Data).Parse()
 	if err != nil || !certs.Salvage([]byte(bundle.Data["ca-bundle.crt"])).Trusts(leaf, start) {
 		t.Errorf("the certificate is not trusted by the bundle: %v", err)
 	}
-	for _, o := range []client.Object{authority, certificate, bundle} {
+	for _, o := range []client.Object{ca, certificate, bundle} {
 		owner := metav1.GetControllerOf(o)
 		if owner == nil || owner.UID != w.pki().UID || owner.BlockOwnerDeletion != nil || o.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy {
 			t.Errorf("%T %s is owned by %+v", o, o.GetName(), owner)
 		}
 	}
-	if authority.Type != corev1.SecretTypeTLS || certificate.Annotations[annotationNotAfter] == "" {
+	if ca.Type != corev1.SecretTypeTLS || certificate.Annotations[annotationNotAfter] == "" {
 		t.Error("the Secrets are not what programs of OpenShift expect")
 	}
 	status := w.pki().Status
 	if !status.Certificate.NotAfter.Time.Equal(leaf.NotAfter) || !status.Authority.Refresh.Time.Equal(start.Add(500*time.Hour)) || status.Trusted != 1 {
 		t.Errorf("the status is %+v", status)
 	}
-	w.is(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
-	w.is(networkv1.ConditionRotating, metav1.ConditionFalse, "AsExpected", "")
+	w.wantCondition(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
+	w.wantCondition(networkv1.ConditionRotating, metav1.ConditionFalse, "AsExpected", "")
 	if w.gauges() != 2 {
 		t.Errorf("%d certificates in the metric", w.gauges())
 	}
-	before := authority.ResourceVersion + certificate.ResourceVersion + bundle.ResourceVersion + w.pki().ResourceVersion
+	before := ca.ResourceVersion + certificate.ResourceVersion + bundle.ResourceVersion + w.pki().ResourceVersion
 	w.reconcile()
 	if after := get(w, "ovn-ca", &corev1.Secret{}).ResourceVersion + get(w, "ovn-cert", &corev1.Secret{}).ResourceVersion + get(w, "ovn-ca", &corev1.ConfigMap{}).ResourceVersion + w.pki().ResourceVersion; after != before {
 		t.Error("something was written although nothing has changed")
@@ -177,8 +177,8 @@ func TestObjectsAreWhereOpenShiftHasThemAndGoWithTheirOwner(t *testing.T) {
 	}
 }
 
-func TestTheStatusSaysHowFarARotationIs(t *testing.T) {
-	w := newWorld(t, "", quick().Spec)
+func TestTheStatusShowsTheProgressOfARotation(t *testing.T) {
+	w := newCluster(t, "", quick().Spec)
 	for _, step := range []struct {
 		at             time.Duration
 		rotating       metav1.ConditionStatus
@@ -186,17 +186,17 @@ func TestTheStatusSaysHowFarARotationIs(t *testing.T) {
 		again          time.Duration
 		trusted, leafs int32
 	}{
-		{0, metav1.ConditionFalse, "AsExpected", "AuthorityMade", lookAgain, 1, 1},
-		{50 * time.Hour, metav1.ConditionFalse, "AsExpected", "CertificateIssued", lookAgain, 1, 2},
+		{0, metav1.ConditionFalse, "AsExpected", "AuthorityMade", resyncInterval, 1, 1},
+		{50 * time.Hour, metav1.ConditionFalse, "AsExpected", "CertificateIssued", resyncInterval, 1, 2},
 		{500*time.Hour - 20*time.Second, metav1.ConditionFalse, "AsExpected", "", 20 * time.Second, 1, 3},
-		{500 * time.Hour, metav1.ConditionTrue, "SuccessorTrusted", "SuccessorTrusted", lookAgain, 2, 3},
-		{510 * time.Hour, metav1.ConditionTrue, "PredecessorTrusted", "SuccessorSigns", lookAgain, 2, 4},
-		{1001 * time.Hour, metav1.ConditionTrue, "SuccessorTrusted", "AuthorityForgotten", lookAgain, 2, 5},
+		{500 * time.Hour, metav1.ConditionTrue, "SuccessorTrusted", "SuccessorTrusted", resyncInterval, 2, 3},
+		{510 * time.Hour, metav1.ConditionTrue, "PredecessorTrusted", "SuccessorSigns", resyncInterval, 2, 4},
+		{1001 * time.Hour, metav1.ConditionTrue, "SuccessorTrusted", "AuthorityForgotten", resyncInterval, 2, 5},
 	} {
 		w.now = start.Add(step.at)
 		again := w.reconcile().RequeueAfter
-		w.is(networkv1.ConditionRotating, step.rotating, step.reason, "")
-		if step.event != "" && !w.told(step.event) {
+		w.wantCondition(networkv1.ConditionRotating, step.rotating, step.reason, "")
+		if step.event != "" && !w.hasEvent(step.event) {
 			t.Errorf("after %s there is no event %s", step.at, step.event)
 		}
 		if got := w.pki().Status.Trusted; got != step.trusted {
@@ -208,7 +208,7 @@ func TestTheStatusSaysHowFarARotationIs(t *testing.T) {
 	}
 }
 
-// errKilled is what a process that was killed cannot say any more.
+// errKilled is the error of a write of a killed process.
 var errKilled = errors.New("killed")
 
 // killedAt returns a client whose process is killed before or after its n-th write.
@@ -249,7 +249,7 @@ func TestAKilledOperatorGoesOnWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, "", quick().Spec)
+	w := newCluster(t, "", quick().Spec)
 	n := 0
 	for _, at := range []time.Duration{0, 50, 500, 510, 1000, 1010} {
 		w.now = start.Add(at * time.Hour)
@@ -261,7 +261,7 @@ func TestAKilledOperatorGoesOnWhereItWas(t *testing.T) {
 		}
 		w.fresh(server.Client)
 		w.reconcile()
-		w.is(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
+		w.wantCondition(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
 		leaf, _, err := pairOf(get(w, "ovn-cert", &corev1.Secret{}).Data).Parse()
 		if err != nil || !certs.Salvage([]byte(get(w, "ovn-ca", &corev1.ConfigMap{}).Data[bundleKey])).Trusts(leaf, w.now) {
 			t.Fatalf("after %d hours: the certificate is not trusted: %v", at, err)
@@ -272,32 +272,32 @@ func TestAKilledOperatorGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestWhatOthersHaveMadeIsLeftAlone(t *testing.T) {
-	w := newWorld(t, "", quick().Spec)
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "ovn-cert"}, Data: map[string][]byte{"password": []byte("x")}}
-	if err := w.api.Create(t.Context(), foreign); err != nil {
+func TestObjectsOfOthersAreNotModified(t *testing.T) {
+	w := newCluster(t, "", quick().Spec)
+	fromOpenShift := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "ovn-cert"}, Data: map[string][]byte{"password": []byte("x")}}
+	if err := w.api.Create(t.Context(), fromOpenShift); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile()
-	w.is(networkv1.ConditionReady, metav1.ConditionFalse, "NameTaken", "Secret ovn-cert was not created by the operator")
+	w.wantCondition(networkv1.ConditionReady, metav1.ConditionFalse, "NameTaken", "Secret ovn-cert was not created by the operator")
 	if got := get(w, "ovn-cert", &corev1.Secret{}); string(got.Data["password"]) != "x" || len(got.Data) != 1 {
 		t.Error("it was changed")
 	}
 	if len(w.findings) > 0 {
-		t.Errorf("a user's mistake is the cluster's trouble: %v", w.findings)
+		t.Errorf("a user's mistake affects the cluster: %v", w.findings)
 	}
-	if !w.told("NameTaken") {
+	if !w.hasEvent("NameTaken") {
 		t.Error("there is no event")
 	}
-	if err := w.api.Delete(t.Context(), foreign); err != nil {
+	if err := w.api.Delete(t.Context(), fromOpenShift); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile()
-	w.is(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
+	w.wantCondition(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
 }
 
-func TestTroubleOfTheClusterIsToldAndForgotten(t *testing.T) {
-	w := newWorld(t, "openshift-pki-test", quick().Spec)
+func TestFailuresOfTheClusterAreReportedAndRemoved(t *testing.T) {
+	w := newCluster(t, "openshift-pki-test", quick().Spec)
 	w.reconcile()
 	yes := true
 	secret := get(w, "ovn-cert", &corev1.Secret{})
@@ -309,7 +309,7 @@ func TestTroubleOfTheClusterIsToldAndForgotten(t *testing.T) {
 	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key}); err == nil {
 		t.Fatal("an immutable Secret was written")
 	}
-	w.is(networkv1.ConditionReady, metav1.ConditionFalse, "PKIError", "immutable")
+	w.wantCondition(networkv1.ConditionReady, metav1.ConditionFalse, "PKIError", "immutable")
 	if len(w.findings) != 1 || w.findings[0].Component != "PKIConfig" || w.findings[0].Reason != "PKIError" || !strings.Contains(w.findings[0].Message, "openshift-pki-test/ovn") {
 		t.Errorf("findings are %+v", w.findings)
 	}
@@ -318,13 +318,13 @@ func TestTroubleOfTheClusterIsToldAndForgotten(t *testing.T) {
 	}
 	w.reconcile()
 	if len(w.findings) > 0 {
-		t.Errorf("the trouble of what has gone stays: %v", w.findings)
+		t.Errorf("the failure of a deleted OperatorPKI stays: %v", w.findings)
 	}
 }
 
-// TestTheRightToSecretsIsWhereAnOperatorPKIIs runs the loop with the shipped rights: none to Secrets anywhere, and one to give
-// itself that right.
-func TestTheRightToSecretsIsWhereAnOperatorPKIIs(t *testing.T) {
+// TestThePermissionForSecretsIsWhereAnOperatorPKIIs runs the controller with the shipped permissions: none for Secrets, and one to grant
+// itself that permission.
+func TestThePermissionForSecretsIsWhereAnOperatorPKIIs(t *testing.T) {
 	server := apitest.Shared(t)
 	const own = "openshift-network-operator"
 	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own}}); client.IgnoreAlreadyExists(err) != nil {
@@ -334,7 +334,7 @@ func TestTheRightToSecretsIsWhereAnOperatorPKIIs(t *testing.T) {
 	for _, o := range shipped(t) {
 		server.Create(t, o)
 	}
-	w := newWorld(t, "", quick().Spec)
+	w := newCluster(t, "", quick().Spec)
 	limited, err := client.New(config, client.Options{Scheme: server.Client.Scheme()})
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func TestTheRightToSecretsIsWhereAnOperatorPKIIs(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	w.is(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
+	w.wantCondition(networkv1.ConditionReady, metav1.ConditionTrue, "AsExpected", "")
 	if err := limited.List(t.Context(), &corev1.SecretList{}, client.InNamespace(w.key.Namespace)); !apierrors.IsForbidden(err) {
 		t.Errorf("the operator may list the Secrets of a user: %v", err)
 	}

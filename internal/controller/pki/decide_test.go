@@ -48,7 +48,7 @@ func (s state) after(p *plan, writes int) state {
 		s.bundle = p.Bundle
 	}
 	if writes > 1 {
-		s.authority = p.Authority
+		s.ca = p.CA
 	}
 	if writes > 2 {
 		s.certificate = p.Certificate
@@ -56,7 +56,7 @@ func (s state) after(p *plan, writes int) state {
 	return s
 }
 
-func reasons(h []happening) string {
+func reasons(h []event) string {
 	var out []string
 	for _, one := range h {
 		out = append(out, one.reason)
@@ -67,10 +67,10 @@ func reasons(h []happening) string {
 func TestANewPKIIsAnAuthorityAndACertificateThatItSigned(t *testing.T) {
 	pki := &networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ovn-kubernetes", Name: "ovn"}, Spec: networkv1.OperatorPKISpec{TargetCert: networkv1.CertSpec{CommonName: "ovn"}}}
 	p := mustDecide(t, pki, state{}, start)
-	if got, want := p.Signs.Subject.CommonName, fmt.Sprintf("openshift-ovn-kubernetes_ovn-ca@%d", start.Unix()); got != want {
+	if got, want := p.Signer.Subject.CommonName, fmt.Sprintf("openshift-ovn-kubernetes_ovn-ca@%d", start.Unix()); got != want {
 		t.Errorf("the authority is %q, want %q as OpenShift's", got, want)
 	}
-	if got := p.Signs.NotAfter.Sub(start); got != 10*365*day {
+	if got := p.Signer.NotAfter.Sub(start); got != 10*365*day {
 		t.Errorf("the authority lives for %s", got)
 	}
 	if got := p.Leaf.NotAfter.Sub(start); got != 182*day+12*time.Hour {
@@ -86,7 +86,7 @@ func TestANewPKIIsAnAuthorityAndACertificateThatItSigned(t *testing.T) {
 		t.Error("the certificate is not what a peer needs")
 	}
 	again := mustDecide(t, pki, state{}.after(p, 3), start)
-	if string(again.Bundle) != string(p.Bundle) || len(again.Happened)+len(again.Issued) > 0 || string(again.Certificate["tls.crt"]) != string(p.Certificate["tls.crt"]) {
+	if string(again.Bundle) != string(p.Bundle) || len(again.Events)+len(again.IssueEvents) > 0 || string(again.Certificate["tls.crt"]) != string(p.Certificate["tls.crt"]) {
 		t.Error("a second look changes something")
 	}
 }
@@ -128,8 +128,8 @@ func TestNoClientBreaks(t *testing.T) {
 			now := start.Add(time.Duration(hour) * time.Hour)
 			if seed%3 == 1 && hour > 20 && hour-lostAt > 200 && random.IntN(150) == 0 {
 				lostAt = hour
-				if s.authority = nil; random.IntN(2) == 0 {
-					s.authority = map[string][]byte{"tls.crt": []byte("garbage"), "previous.crt": nil}
+				if s.ca = nil; random.IntN(2) == 0 {
+					s.ca = map[string][]byte{"tls.crt": []byte("garbage"), "previous.crt": nil}
 				}
 			}
 			writes := 3
@@ -148,7 +148,7 @@ func TestNoClientBreaks(t *testing.T) {
 			if len(leaves) == 0 || !leaf.Equal(leaves[len(leaves)-1].it) {
 				leaves = append(leaves, at[*x509.Certificate]{now, leaf})
 			}
-			signers[p.Signs.Subject.CommonName] = true
+			signers[p.Signer.Subject.CommonName] = true
 			for _, l := range leaves[held(now, len(leaves), func(i int) time.Time { return leaves[i].from }):] {
 				for _, b := range bundles[held(now, len(bundles), func(i int) time.Time { return bundles[i].from }):] {
 					if !b.it.Trusts(l.it, now) {
@@ -166,17 +166,17 @@ func TestNoClientBreaks(t *testing.T) {
 	}
 }
 
-func TestWhatWasTrustedStaysTrustedWhateverIsLost(t *testing.T) {
+func TestTrustedCAsStayTrustedAfterAnyLoss(t *testing.T) {
 	first := state{}.after(mustDecide(t, quick(), state{}, start), 3)
 	old := certs.Salvage(first.bundle)
 	soon := start.Add(501 * time.Hour)
 	rotating := first.after(mustDecide(t, quick(), first, soon), 3)
 	torn := func(s state, key, value string) state {
-		s.authority = map[string][]byte{}
-		for k, v := range rotating.authority {
-			s.authority[k] = v
+		s.ca = map[string][]byte{}
+		for k, v := range rotating.ca {
+			s.ca[k] = v
 		}
-		s.authority[key] = []byte(value)
+		s.ca[key] = []byte(value)
 		return s
 	}
 	other := mustDecide(t, quick(), state{}, start)
@@ -188,34 +188,34 @@ func TestWhatWasTrustedStaysTrustedWhateverIsLost(t *testing.T) {
 		{"the Secret was deleted", state{bundle: first.bundle, certificate: first.certificate}, "AuthorityLost"},
 		{"the certificate is garbage", torn(rotating, "tls.crt", "x"), "AuthorityLost"},
 		{"the key is garbage", torn(rotating, "tls.key", "x"), "AuthorityLost"},
-		{"the key is another one's", torn(rotating, "tls.key", string(other.Authority["tls.key"])), "AuthorityLost"},
-		{"the bundle has text of someone around it", state{bundle: append([]byte("hello\n"), first.bundle...)}, "AuthorityLost"},
+		{"the key is another one's", torn(rotating, "tls.key", string(other.CA["tls.key"])), "AuthorityLost"},
+		{"the bundle has additional text around it", state{bundle: append([]byte("hello\n"), first.bundle...)}, "AuthorityLost"},
 		{"only the successor is torn", torn(rotating, "next.crt", "x"), "SuccessorTrusted"},
-		{"the bundle was deleted during the rotation", state{authority: rotating.authority, certificate: rotating.certificate}, "SuccessorTrusted"},
+		{"the bundle was deleted during the rotation", state{ca: rotating.ca, certificate: rotating.certificate}, "SuccessorTrusted"},
 	} {
 		p := mustDecide(t, quick(), tc.s, soon)
 		if !certs.Salvage(p.Bundle).Contains(old) {
 			t.Errorf("%s: the old authority is not trusted any more", tc.name)
 		}
-		if got := reasons(p.Happened); got != tc.reason {
-			t.Errorf("%s: told %q, want %q", tc.name, got, tc.reason)
+		if got := reasons(p.Events); got != tc.reason {
+			t.Errorf("%s: got events %q, want %q", tc.name, got, tc.reason)
 		}
 	}
 }
 
 func TestAForgedBundleTakesOverNothing(t *testing.T) {
-	stranger, err := certs.NewAuthority("stranger", start, time.Hour*1000)
+	stranger, err := certs.NewCA("stranger", start, time.Hour*1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := mustDecide(t, quick(), state{bundle: stranger.Pair().Certificate}, start)
-	if p.Trusted != 1 || reasons(p.Happened) != "AuthorityMade" {
-		t.Errorf("trusts %d, told %s", p.Trusted, reasons(p.Happened))
+	if p.Trusted != 1 || reasons(p.Events) != "AuthorityMade" {
+		t.Errorf("trusts %d, got events %s", p.Trusted, reasons(p.Events))
 	}
 	s := state{}.after(p, 3)
 	s.bundle = append(s.bundle, stranger.Pair().Certificate...)
 	if p := mustDecide(t, quick(), s, start); p.Trusted != 1 {
-		t.Error("what someone has added is kept")
+		t.Error("a foreign certificate is kept")
 	}
 }
 
@@ -233,7 +233,7 @@ func openshifts(t *testing.T, made time.Time) state {
 		t.Fatal(err)
 	}
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return state{bundle: certificate, authority: map[string][]byte{"tls.crt": certificate, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})}}
+	return state{bundle: certificate, ca: map[string][]byte{"tls.crt": certificate, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})}}
 }
 
 func TestAnAuthorityOfOpenShiftsOperatorGoesOnAndIsTrustedUntilItExpires(t *testing.T) {
@@ -242,8 +242,8 @@ func TestAnAuthorityOfOpenShiftsOperatorGoesOnAndIsTrustedUntilItExpires(t *test
 	s := openshifts(t, start)
 	old := certs.Salvage(s.bundle)
 	p := mustDecide(t, pki, s, start.Add(day))
-	if !p.Signs.Equal(old[0]) || len(p.Happened) > 0 {
-		t.Fatalf("it was not taken on: %v", p.Happened)
+	if !p.Signer.Equal(old[0]) || len(p.Events) > 0 {
+		t.Fatalf("it was not taken on: %v", p.Events)
 	}
 	if _, isECDSA := p.Leaf.PublicKey.(*ecdsa.PublicKey); !isECDSA || p.Leaf.PublicKey.(*ecdsa.PublicKey).Curve != elliptic.P256() {
 		t.Error("the certificate has another key than ours")

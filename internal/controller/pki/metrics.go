@@ -8,33 +8,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Metrics is until when the certificates are valid.
+// Metrics are the expiration times of certificates.
 type Metrics struct{ expiration *prometheus.GaugeVec }
 
-// NewMetrics makes the metrics and registers them, unless the registry has them already.
+// NewMetrics creates the metrics and registers them, unless the registry has them already.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{expiration: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_certificate_expiration_timestamp_seconds",
-		Help: "When a certificate expires, in seconds since 1970. certificate is authority or certificate.",
+		Help: "Time when a certificate expires, in seconds since 1970. certificate is authority for a CA, or certificate.",
 	}, []string{"namespace", "name", "certificate"})}
 	err := registry.Register(m.expiration)
-	if have, registered := errors.AsType[prometheus.AlreadyRegisteredError](err); registered {
-		m.expiration, err = have.ExistingCollector.(*prometheus.GaugeVec), nil
+	if registeredErr, registered := errors.AsType[prometheus.AlreadyRegisteredError](err); registered {
+		m.expiration, err = registeredErr.ExistingCollector.(*prometheus.GaugeVec), nil
 	}
 	return m, err
 }
 
 func (m *Metrics) expires(key client.ObjectKey, p *plan) {
-	m.expiration.WithLabelValues(key.Namespace, key.Name, "authority").Set(float64(p.Signs.NotAfter.Unix()))
+	m.expiration.WithLabelValues(key.Namespace, key.Name, "authority").Set(float64(p.Signer.NotAfter.Unix()))
 	m.expiration.WithLabelValues(key.Namespace, key.Name, "certificate").Set(float64(p.Leaf.NotAfter.Unix()))
 }
 
-// Set notes when a certificate that is none of an OperatorPKI expires. Name is its Secret.
+// Set sets the expiration time of a certificate without OperatorPKI. key is its Secret.
 func (m *Metrics) Set(key client.ObjectKey, certificate string, notAfter time.Time) {
 	m.expiration.WithLabelValues(key.Namespace, key.Name, certificate).Set(float64(notAfter.Unix()))
 }
 
-// Forget removes a certificate that was noted with Set.
+// Forget removes a certificate that was set with Set.
 func (m *Metrics) Forget(key client.ObjectKey) { m.forget(key) }
 
 func (m *Metrics) forget(key client.ObjectKey) {

@@ -8,9 +8,9 @@ import (
 
 // TestANoteEndsWithAWholeCharacter: the API server refuses an event whose text is not UTF-8.
 func TestANoteEndsWithAWholeCharacter(t *testing.T) {
-	long := "a" + strings.Repeat("ü", longestNote)
+	long := "a" + strings.Repeat("ü", maxNote)
 	note := noteOf(long)
-	if !utf8.ValidString(note) || len(note) > longestNote || !strings.HasPrefix(long, note) {
+	if !utf8.ValidString(note) || len(note) > maxNote || !strings.HasPrefix(long, note) {
 		t.Errorf("the note has %d bytes, valid %t", len(note), utf8.ValidString(note))
 	}
 	if short := "short"; noteOf(short) != short {

@@ -10,53 +10,51 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// The times of OpenShift's operator: authorities of ten years, replaced after nine; certificates of half a year.
+// Defaults, the same as in OpenShift: CAs are valid for ten years and replaced after nine; certificates are valid for half a year.
 const (
 	day                 = 24 * time.Hour
-	authorityValidity   = 10 * 365 * day
-	authorityRefresh    = 9 * 365 * day
+	caValidity          = 10 * 365 * day
+	caRefresh           = 9 * 365 * day
 	certificateValidity = 365 * day / 2
 	overlap             = day
 )
 
-// longestGrant is how long the certificates are valid that the signer of network.openshift.io/signer gives to nodes with one
-// of these authorities.
-const longestGrant = 30 * day
+// maxNodeLifetime is the lifetime of the certificates that the signer network.openshift.io/signer issues to nodes with such a CA.
+const maxNodeLifetime = 30 * day
 
-// policyOf returns how long the certificates of an OperatorPKI live.
+// policyOf returns the lifetimes for an OperatorPKI.
 func policyOf(pki *networkv1.OperatorPKI) certs.Policy {
 	p := certs.Policy{
-		Name:          authorityName(pki),
-		AuthorityLife: authorityValidity, AuthorityRefresh: authorityRefresh, LeafLife: certificateValidity, Overlap: overlap,
-		UntilExpired: foreign,
+		Name:   caName(pki),
+		CALife: caValidity, CARefresh: caRefresh, LeafLife: certificateValidity, Overlap: overlap,
+		UntilExpired: fromOpenShift,
 	}
 	if r := pki.Spec.Rotation; r != nil {
-		p.AuthorityLife = duration(r.AuthorityValidity, p.AuthorityLife)
-		p.AuthorityRefresh = duration(r.AuthorityRefresh, p.AuthorityRefresh)
+		p.CALife = duration(r.AuthorityValidity, p.CALife)
+		p.CARefresh = duration(r.AuthorityRefresh, p.CARefresh)
 		p.LeafLife = duration(r.CertificateValidity, p.LeafLife)
 		p.Overlap = duration(r.Overlap, p.Overlap)
-		// A rule of the CRD, which may no longer hold for what was raised to the floor.
-		p.AuthorityLife = max(p.AuthorityLife, p.AuthorityRefresh+p.Overlap+p.LeafLife)
+		// The CRD has this rule, too; it may be violated after a value was raised to the minimum.
+		p.CALife = max(p.CALife, p.CARefresh+p.Overlap+p.LeafLife)
 	}
 	return p
 }
 
-// trustPolicy is the same for the question how long an authority is to be trusted: others may sign with it, too.
+// trustPolicy is the policy for how long a CA is trusted. It includes the certificates of the signer for nodes.
 func trustPolicy(p certs.Policy) certs.Policy {
-	p.LeafLife = max(p.LeafLife, longestGrant)
+	p.LeafLife = max(p.LeafLife, maxNodeLifetime)
 	return p
 }
 
-// authorityName is how the authorities of an OperatorPKI are called, up to the time of their making.
-func authorityName(pki *networkv1.OperatorPKI) string {
+// caName is the prefix of the common names of an OperatorPKI's CAs; the creation time follows.
+func caName(pki *networkv1.OperatorPKI) string {
 	return fmt.Sprintf("%s_%s-ca", pki.Namespace, pki.Name)
 }
 
-// foreign reports whether an authority was made by OpenShift's operator, whose keys are RSA's. Nodes may have certificates of
-// five years from it.
-func foreign(c *x509.Certificate) bool { return c.PublicKeyAlgorithm == x509.RSA }
+// fromOpenShift reports whether OpenShift's operator created the CA, by its RSA key. Nodes may have five-year certificates from it.
+func fromOpenShift(c *x509.Certificate) bool { return c.PublicKeyAlgorithm == x509.RSA }
 
-// requestOf returns what the certificate of an OperatorPKI holds.
+// requestOf returns the request for the certificate of an OperatorPKI.
 func requestOf(pki *networkv1.OperatorPKI, p certs.Policy) certs.Request {
 	name := pki.Spec.TargetCert.CommonName
 	r := certs.Request{CommonName: name, Usage: certs.Peer, Life: p.LeafLife}
@@ -68,17 +66,17 @@ func requestOf(pki *networkv1.OperatorPKI, p certs.Policy) certs.Request {
 	return r
 }
 
-// shortest and longest are the range of the CRD. Objects that are older than the range are kept in it, too: each step of a
-// rotation writes Secrets.
+// minDuration and maxDuration are the range in the CRD. It also applies to objects that are older than the range, because each
+// rotation step writes Secrets.
 const (
-	shortest = 10 * time.Second
-	longest  = 30 * 365 * day
+	minDuration = 10 * time.Second
+	maxDuration = 30 * 365 * day
 )
 
-// duration reads a time span that the API server has checked; what it has not is taken for the one that is usual.
+// duration parses a duration that the API server has validated. An unparsable one is replaced by the default.
 func duration(text networkv1.Duration, usual time.Duration) time.Duration {
 	if d, err := time.ParseDuration(string(text)); err == nil && d > 0 {
-		return min(max(d, shortest), longest)
+		return min(max(d, minDuration), maxDuration)
 	}
 	return usual
 }

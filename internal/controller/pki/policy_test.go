@@ -30,7 +30,7 @@ func TestDurationsStayInTheirRange(t *testing.T) {
 func TestAnAuthorityOutlivesWhatItSigns(t *testing.T) {
 	pki := &networkv1.OperatorPKI{Spec: networkv1.OperatorPKISpec{Rotation: &networkv1.RotationSpec{
 		AuthorityRefresh: "1s", Overlap: "1s", CertificateValidity: "1s", AuthorityValidity: "3s"}}}
-	if p := policyOf(pki); p.AuthorityLife < p.AuthorityRefresh+p.Overlap+p.LeafLife {
-		t.Errorf("an authority lives for %s, and is to sign until %s for another %s", p.AuthorityLife, p.AuthorityRefresh+p.Overlap, p.LeafLife)
+	if p := policyOf(pki); p.CALife < p.CARefresh+p.Overlap+p.LeafLife {
+		t.Errorf("a CA is valid for %s, and must sign until %s for another %s", p.CALife, p.CARefresh+p.Overlap, p.LeafLife)
 	}
 }

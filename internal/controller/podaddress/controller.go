@@ -1,10 +1,10 @@
-// Package podaddress replaces pods of operands on the network of their node whose address the node no longer has.
+// Package podaddress replaces host-network pods of operands whose address their node no longer has.
 //
-// Input: the nodes, the workloads that the operator deploys and their pods. Output: such a pod is deleted, so that its workload creates one with
-// the address that the node has now; events about the Network.
+// Input: the nodes, the operator's workloads and their pods. Output: deletions of such pods, so that their workload creates new ones with
+// the node's current address; events on the Network.
 //
-// It must never delete a pod whose node has the pod's address, a pod of anything but an operand, a second pod of a workload while one
-// of its pods is not ready, or any pod while the network is paused or not managed.
+// The controller never deletes a pod whose node has its address, a pod that is not an operand's, a second pod of a workload while one of
+// its pods is not ready, or any pod while the network is paused or unmanaged.
 package podaddress
 
 import (
@@ -38,54 +38,54 @@ import (
 const (
 	// Name is the name of the controller in logs.
 	Name = "podaddress"
-	// grace is how long the node has not had the address of a pod: one that a lease gives back within it is no new address.
+	// grace is how long the node must lack the address of a pod. An address that a lease returns within it is not a new one.
 	grace = 2 * time.Minute
-	// interval is how often pods are looked at while some have such an address.
+	// interval is the interval at which pods are read while some have an outdated address.
 	interval = 15 * time.Second
 )
 
-// Controller is the loop. All exported fields must be set.
+// Controller replaces pods. All exported fields must be set.
 type Controller struct {
 	// Client reads the Network from the manager's cache, and deletes pods.
 	Client client.Client
-	// Operands reads an object that the operator has applied.
+	// Operands reads applied objects.
 	Operands interface {
 		Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error
 	}
-	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
+	// Pods calls the function for each selected pod of a namespace. Pods must not be modified.
 	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes. They must not be modified.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Board has the workloads that the operator deploys.
+	// Board has the operator's workloads.
 	Board *report.Board
-	// Events records what was replaced.
+	// Events records replacements.
 	Events interface {
 		Normal(network *operatorv1.Network, reason, message string)
 	}
 	Now func() time.Time
 	Log *slog.Logger
 
-	// since is when the controller first saw the address of a pod missing on its node.
+	// since are the times when the address of a pod was first missing on its node.
 	since map[types.UID]time.Time
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind()}, Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
-	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: time.Second, LastRetry: time.Minute}, loop.On(mgr, &corev1.Node{}, loop.Once(), readdressed()))
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: time.Second, LastRetry: time.Minute}, loop.On(mgr, &corev1.Node{}, loop.Once(), addressesChanged()))
 }
 
-// readdressed lets through nodes that are first seen, as when the operator starts, and those whose addresses have changed.
-func readdressed() predicate.Predicate {
+// addressesChanged passes created nodes, as at the start of the operator, and changes of addresses.
+func addressesChanged() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)
-			after, also := e.ObjectNew.(*corev1.Node)
-			return ok && also && !slices.Equal(status.NodeAddresses(before), status.NodeAddresses(after))
+			after, okAfter := e.ObjectNew.(*corev1.Node)
+			return ok && okAfter && !slices.Equal(status.NodeAddresses(before), status.NodeAddresses(after))
 		},
 	}
 }
@@ -103,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	_, rollout, _ := c.Board.Snapshot()
 	byNode := map[string]node{}
 	for _, n := range nodes {
-		byNode[n.Name] = node{addresses: status.NodeAddresses(n), gone: status.OfNode(n).Gone}
+		byNode[n.Name] = node{addresses: status.NodeAddresses(n), unreachable: status.OfNode(n).Unreachable}
 	}
 	since := map[types.UID]time.Time{}
 	var errs []error
@@ -127,30 +127,30 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 	}
 	c.since = since
-	// After a start, what there should be is not known yet.
+	// After a start, the wanted workloads are not known yet.
 	if len(since) == 0 && len(rollout.Wanted) > 0 {
 		return reconcile.Result{}, errors.Join(errs...)
 	}
 	return reconcile.Result{RequeueAfter: interval}, errors.Join(errs...)
 }
 
-// node is what counts of a node.
+// node is the relevant part of a node.
 type node struct {
-	addresses []string
-	gone      bool
+	addresses   []string
+	unreachable bool
 }
 
-// pod is what counts of a pod of a workload.
+// pod is the relevant part of a pod.
 type pod struct {
 	namespace, name, node string
 	uid                   types.UID
-	// ready is false for one that is being deleted, too.
+	// ready is false for a pod that is being deleted, too.
 	ready bool
-	// outdated is the address that the node no longer has, or empty.
+	// outdated is the address that the node no longer has; empty if there is none.
 	outdated string
 }
 
-// pods reads the pods of a workload. Those on nodes whose kubelet does not respond are left out: they neither end nor become ready.
+// pods returns the pods of a workload, except those on nodes whose kubelet does not respond: they neither end nor become ready.
 func (c *Controller) pods(ctx context.Context, w status.Workload, nodes map[string]node) (all []pod, err error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: w.Kind})
@@ -163,7 +163,7 @@ func (c *Controller) pods(ctx context.Context, w status.Workload, nodes map[stri
 	}
 	err = c.Pods(ctx, w.Namespace, labels.SelectorFromSet(match), func(p *corev1.Pod) {
 		on := nodes[p.Spec.NodeName]
-		if on.gone {
+		if on.unreachable {
 			return
 		}
 		found := pod{namespace: p.Namespace, name: p.Name, node: p.Spec.NodeName, uid: p.UID, ready: p.DeletionTimestamp == nil && status.OfPod(p, false).Ready}
@@ -173,8 +173,8 @@ func (c *Controller) pods(ctx context.Context, w status.Workload, nodes map[stri
 	return all, err
 }
 
-// choose returns the pod of a workload to be replaced, nil if there is none now: one whose node has not had its address for the grace
-// period, while every other pod of the workload is ready. One that is not ready itself comes first, then the one that was seen first.
+// choose returns the pod to replace; nil if there is none: its node must have lacked its address for the grace period, and all other pods
+// of the workload must be ready. Pods that are not ready come first, then the one with the longest time.
 func choose(pods []pod, since map[types.UID]time.Time, now time.Time) *pod {
 	var chosen *pod
 	for i := range pods {
@@ -195,7 +195,7 @@ func choose(pods []pod, since map[types.UID]time.Time, now time.Time) *pod {
 	return chosen
 }
 
-// replace deletes a pod, and no other one that has got its name meanwhile.
+// replace deletes a pod with this UID.
 func (c *Controller) replace(ctx context.Context, network *operatorv1.Network, w status.Workload, p pod) error {
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.name}}
 	err := c.Client.Delete(ctx, object, client.Preconditions{UID: &p.uid})

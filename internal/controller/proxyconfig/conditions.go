@@ -9,10 +9,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// component is what findings of this loop are about.
+// component is the component of the controller's findings.
 const component = "ProxyConfig"
 
-// The reasons of findings and events. Programs and people know them from OpenShift.
+// Reasons of findings and events, the same as in OpenShift.
 const (
 	reasonInvalid    = "InvalidProxyConfig"
 	reasonGenerate   = "GenerateConfigMapFailure"
@@ -25,13 +25,13 @@ const (
 	reasonValidation = "TrustBundleValidationFailure"
 	reasonSync       = "TrustBundleSyncFailure"
 
-	// reasonRemark is that of events about what was taken although something is odd about it.
+	// reasonRemark is the reason of events about accepted but unusual certificates.
 	reasonRemark = "TrustedCARemark"
-	// reasonFollowed is that of the event that a Proxy is in effect.
+	// reasonFollowed is the reason of the event after a Proxy was applied.
 	reasonFollowed = "ProxyConfigured"
 )
 
-// reasonOf is the reason for what NO_PROXY cannot be made of.
+// reasonOf returns the reason for a missing source of NO_PROXY.
 func reasonOf(s noproxy.Source) string {
 	switch s {
 	case noproxy.Network:
@@ -45,12 +45,12 @@ func reasonOf(s noproxy.Source) string {
 // note is an event on the Proxy.
 type note struct{ reason, message string }
 
-// kept ends every message about something that is refused.
-const kept = "Proxy kept at previous setting"
+// keptSuffix ends the message of every refusal.
+const keptSuffix = "Proxy kept at previous setting"
 
-// explain says everything that is wrong, once for the cluster, and each thing by itself where the Proxy is looked at.
-func explain(w *world, v verdict, failed []answer) ([]status.Finding, []note) {
-	findings, notes := mistakes(v, failed)
+// explain returns the findings for the cluster, and a note for each single problem.
+func explain(w *input, v assessment, failed []probeResult) ([]status.Finding, []note) {
+	findings, notes := specProblems(v, failed)
 	bySource := map[string][]note{}
 	for _, p := range v.missing {
 		reason := reasonOf(p.Source)
@@ -58,12 +58,12 @@ func explain(w *world, v verdict, failed []answer) ([]status.Finding, []note) {
 	}
 	for _, reason := range []string{reasonNetwork, reasonInfra, reasonCluster} {
 		if missing := bySource[reason]; len(missing) > 0 {
-			findings = append(findings, degraded(reason, "NO_PROXY cannot be determined: "+joined(missing)+". "+kept))
+			findings = append(findings, degraded(reason, "NO_PROXY cannot be determined: "+joinMessages(missing)+". "+keptSuffix))
 			notes = append(notes, missing...)
 		}
 	}
 	if v.tooLarge != "" {
-		findings = append(findings, degraded(reasonMerge, v.tooLarge+". "+kept))
+		findings = append(findings, degraded(reasonMerge, v.tooLarge+". "+keptSuffix))
 		notes = append(notes, note{reasonMerge, v.tooLarge})
 	}
 	if w.system.path == "" {
@@ -76,9 +76,9 @@ func explain(w *world, v verdict, failed []answer) ([]status.Finding, []note) {
 	return findings, notes
 }
 
-// mistakes explains what is wrong with the Proxy itself, and with the ConfigMap that it names. The latter may be about to be
-// made or mended, and is Degraded only if it lasts.
-func mistakes(v verdict, failed []answer) (findings []status.Finding, notes []note) {
+// specProblems returns the findings and notes about the Proxy and the ConfigMap that it names. The latter may be created soon, and is
+// Degraded only after a delay.
+func specProblems(v assessment, failed []probeResult) (findings []status.Finding, notes []note) {
 	var invalid, untrusted []note
 	for _, err := range v.invalid {
 		invalid = append(invalid, note{reasonInvalid, err.Error()})
@@ -90,29 +90,29 @@ func mistakes(v verdict, failed []answer) (findings []status.Finding, notes []no
 		untrusted = append(untrusted, note{reasonInvalid, err.Error()})
 	}
 	if len(invalid) > 0 {
-		f := degraded(reasonInvalid, "Proxy/cluster: "+joined(invalid)+". "+kept)
+		f := degraded(reasonInvalid, "Proxy/cluster: "+joinMessages(invalid)+". "+keptSuffix)
 		f.Immediate = true
 		findings = append(findings, f)
 	}
 	if len(untrusted) > 0 {
-		f := degraded(reasonInvalid, "Proxy/cluster: "+joined(untrusted)+". "+kept)
+		f := degraded(reasonInvalid, "Proxy/cluster: "+joinMessages(untrusted)+". "+keptSuffix)
 		f.Subject = "trustedCA"
 		findings = append(findings, f)
 	}
 	return findings, append(invalid, untrusted...)
 }
 
-// longestMessage is how many bytes of what is wrong a condition carries; each thing is an event of its own.
-const longestMessage = 4000
+// maxMessage is the maximum length of the problems in a condition, in bytes; each problem is also an event.
+const maxMessage = 4000
 
-func joined(notes []note) string {
+func joinMessages(notes []note) string {
 	var all []string
 	for _, n := range notes {
 		all = append(all, n.message)
 	}
 	text := strings.Join(all, "; ")
-	if len(text) > longestMessage {
-		text = fmt.Sprintf("%s... (%d problems)", strings.ToValidUTF8(text[:longestMessage], ""), len(notes))
+	if len(text) > maxMessage {
+		text = fmt.Sprintf("%s... (%d problems)", strings.ToValidUTF8(text[:maxMessage], ""), len(notes))
 	}
 	return text
 }
@@ -121,5 +121,5 @@ func degraded(reason, message string) status.Finding {
 	return status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message}
 }
 
-// failed is the finding about something that could not be read or written.
+// failed returns the finding about a read or write error.
 func failed(f failure) status.Finding { return degraded(cmp.Or(f.reason, reasonStatus), f.Error()) }

@@ -1,12 +1,12 @@
-// Package proxyconfig puts the proxy of a cluster into force: the status of Proxy/cluster, which everything that
-// makes connections out of the cluster reads, and the certificate authorities that are trusted in the cluster.
+// Package proxyconfig applies the cluster's proxy: the status of Proxy/cluster, which all clients with connections out of the cluster read,
+// and the trusted CAs of the cluster.
 //
 // Input: Proxy, Network.config and Infrastructure (each named cluster), the ConfigMap that the Proxy names in the namespace
-// openshift-config, the install-config if there is one, and what the operator's system trusts. Output: the status of the
-// Proxy, the ConfigMap trusted-ca-bundle in openshift-config-managed, events on the Proxy, findings of component ProxyConfig.
+// openshift-config, the install-config if there is one, and the system's CAs. Output: the status of the Proxy, the ConfigMap
+// trusted-ca-bundle in openshift-config-managed, events on the Proxy, findings of component ProxyConfig.
 //
-// It must never put a Proxy into force that is wrong or whose readiness endpoints cannot be reached: what was in effect
-// before stays. It must never wait for a proxy: endpoints are probed beside it. And it never tells anybody a password.
+// A Proxy that is invalid or whose readiness endpoints are unreachable is not applied; the previous status stays. Endpoints are probed
+// outside of the reconcile, which never blocks. No output contains a password.
 package proxyconfig
 
 import (
@@ -33,30 +33,30 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Name is the name of the loop in logs.
+// Name is the name of the controller in logs.
 const Name = "proxyconfig"
 
-// fieldManager owns what this loop writes.
+// fieldManager owns the fields that the controller writes.
 const fieldManager = client.FieldOwner("cluster-network-operator/proxyconfig")
 
-// systemInterval is how often the system's trust is looked at: nothing reports when its file changes.
+// systemInterval is the interval at which the system's CAs are read, since changes of the file are not watched.
 const systemInterval = 10 * time.Minute
 
-// Settings are what of the operator's surroundings affects proxies. The zero value is an ordinary cluster.
+// Settings are settings of the operator that affect proxies. The zero value is valid.
 type Settings struct {
-	// TrustFiles are where the system's certificate authorities may be; the first file that has some counts.
+	// TrustFiles are candidate paths of the system's CAs; the first file with certificates is used.
 	TrustFiles []string
 	// HostedControlPlane is true if the control plane runs in another cluster.
 	HostedControlPlane bool
-	// ProxyInternalAPIServer is true if the internal address of the API server is reached through the proxy, too.
+	// ProxyInternalAPIServer is true if clients reach the internal address of the API server through the proxy.
 	ProxyInternalAPIServer bool
 }
 
-// Controller is the loop. All exported fields must be set; Settings may be zero.
+// Controller reconciles Proxy/cluster. All exported fields must be set; Settings may be zero.
 type Controller struct {
 	// Client reads the kinds of config.openshift.io from a cache.
 	Client client.Client
-	// Live reads single ConfigMaps from the API server, when they have changed.
+	// Live reads single ConfigMaps from the API server.
 	Live client.Reader
 	Settings
 	Board   *report.Board
@@ -67,19 +67,19 @@ type Controller struct {
 
 	probes *prober
 	wake   trigger.Trigger
-	// told are the notes that are events already.
-	told map[note]bool
+	// recorded are the notes for which an event was recorded.
+	recorded map[note]bool
 }
 
-// needs are the kinds that the API server must serve.
-func needs() []schema.GroupKind {
+// requiredKinds are the kinds that the API server must serve.
+func requiredKinds() []schema.GroupKind {
 	return []schema.GroupKind{
 		{Group: configv1.GroupName, Kind: "Proxy"}, {Group: configv1.GroupName, Kind: "Network"}, {Group: configv1.GroupName, Kind: "Infrastructure"},
 	}
 }
 
-// owns is what the controller keeps of ConfigMaps: that they are there, and that they have changed.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions selects the ConfigMaps whose metadata the controller caches.
+func cacheOptions() map[client.Object]cache.ByObject {
 	only := func(name string) cache.Config {
 		return cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}
 	}
@@ -95,7 +95,7 @@ func configMaps() *metav1.PartialObjectMetadata {
 	return m
 }
 
-// trim keeps a name and a version.
+// trim keeps name and version.
 func trim(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -105,9 +105,9 @@ func trim(o any) (any, error) {
 	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: kept}, nil
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: needs(), Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: requiredKinds(), Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -126,14 +126,14 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	)
 }
 
-// prepare makes the parts that need no manager.
+// prepare initializes the parts that need no manager.
 func (c *Controller) prepare() {
-	c.probes = &prober{timeout: probeTimeout, pause: probePause, tries: probeTries, now: c.Now, changed: c.wake.Fire, counts: c.Metrics.probed}
+	c.probes = &prober{timeout: probeTimeout, pause: probePause, tries: probeTries, now: c.Now, changed: c.wake.Fire, count: c.Metrics.probed}
 }
 
-// Reconcile puts the Proxy into force, or says why not.
+// Reconcile applies the Proxy, or reports its problems.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	w, err := c.gather(ctx)
+	w, err := c.observe(ctx)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -142,12 +142,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		c.Board.Report(Name)
 		return reconcile.Result{}, nil
 	}
-	v := judge(w)
-	answers, done := c.probes.ask(v.round)
-	d := conclude(w, v, answers, done)
+	v := assess(w)
+	results, done := c.probes.ask(v.probeRound)
+	d := decide(w, v, results, done)
 	c.Metrics.bundle(v.merged)
 	if done {
-		c.tell(w.proxy, d.notes)
+		c.recordEvents(w.proxy, d.notes)
 	}
 	if err := c.publish(ctx, w, d); err != nil {
 		return c.fail(err)
@@ -155,11 +155,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if done {
 		c.Board.Report(Name, d.findings...)
 	}
-	return reconcile.Result{RequeueAfter: d.again}, nil
+	return reconcile.Result{RequeueAfter: d.requeueAfter}, nil
 }
 
-// fail reports what could not be read or written, and has it tried again. That a third party has written in between is
-// nothing to report.
+// fail reports an error and returns it for a retry. Conflicts are not reported.
 func (c *Controller) fail(err error) (reconcile.Result, error) {
 	if f, ok := errors.AsType[failure](err); ok && !apierrors.IsConflict(err) {
 		c.Board.Report(Name, failed(f))

@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 // now is when the certificates of these tests are made.
 var now = time.Now()
 
-// authority makes a certificate that is valid until a time, in PEM form.
-func authority(tb testing.TB, name string, until time.Time, padding ...byte) string {
+// newCA returns a CA certificate that is valid until a time, in PEM form.
+func newCA(tb testing.TB, name string, until time.Time, padding ...byte) string {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -67,7 +67,7 @@ func authority(tb testing.TB, name string, until time.Time, padding ...byte) str
 	return pemOf(made)
 }
 
-// cluster is an API server with the loop running on it.
+// cluster is an API server with the running controller.
 type cluster struct {
 	*apitest.Server
 	t      *testing.T
@@ -87,10 +87,10 @@ type buffer struct {
 func (b *buffer) Write(p []byte) (int, error) { b.mu.Lock(); defer b.mu.Unlock(); return b.b.Write(p) }
 func (b *buffer) String() string              { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
 
-// newCluster starts the loop on the shared server, with short patience and nothing of another test.
+// newCluster starts the controller on the shared server, with short timeouts and without objects of other tests.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{Server: apitest.Shared(t), t: t, board: &report.Board{}, log: &buffer{}, system: authority(t, "system", now.AddDate(1, 0, 0))}
+	c := &cluster{Server: apitest.Shared(t), t: t, board: &report.Board{}, log: &buffer{}, system: newCA(t, "system", now.AddDate(1, 0, 0))}
 	c.systemFile = filepath.Join(t.TempDir(), "system.pem")
 	c.writeSystem(c.system)
 	for _, name := range []string{UserNamespace, BundleNamespace} {
@@ -124,7 +124,7 @@ func (c *cluster) run() {
 	api := c.account()
 	api.UserAgent, api.QPS = c.agent(), -1
 	mgr, err := manager.New(api, manager.Options{
-		Scheme: scheme, Cache: cache.Options{ByObject: owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
+		Scheme: scheme, Cache: cache.Options{ByObject: cacheOptions()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -151,13 +151,13 @@ func (c *cluster) run() {
 		}
 		for _, r := range c.Requests(c.t) {
 			if r.Response.Code == http.StatusForbidden && strings.HasPrefix(r.UserAgent, c.agent()) {
-				c.t.Errorf("%s %s was refused for lack of rights", r.Verb, r.URI)
+				c.t.Errorf("%s %s was refused because permissions are missing", r.Verb, r.URI)
 			}
 		}
 	})
 }
 
-// agent is what the loop calls itself in the audit log.
+// agent is the controller's user agent in the audit log.
 func (c *cluster) agent() string { return "loop-of-" + c.t.Name() }
 
 func (c *cluster) network(cidr string) *configv1.Network {
@@ -305,7 +305,7 @@ func (c *cluster) awaitEvent(words string) {
 	})
 }
 
-// account returns the operator's service account, with the rights of config/openshift/proxyconfig.yaml and no others.
+// account returns the operator's service account, with exactly the permissions of config/openshift/proxyconfig.yaml.
 func (c *cluster) account() *rest.Config {
 	c.t.Helper()
 	const operator = "openshift-network-operator"
@@ -319,11 +319,11 @@ func (c *cluster) account() *rest.Config {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	rights, err := manifest.DecodeAll(os.DirFS(filepath.Join(root, "config", "openshift")), "proxyconfig.yaml")
+	permissions, err := manifest.DecodeAll(os.DirFS(filepath.Join(root, "config", "openshift")), "proxyconfig.yaml")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, o := range rights {
+	for _, o := range permissions {
 		make(o.(client.Object))
 	}
 	return c.ServiceAccount(c.t, operator, "cluster-network-operator")

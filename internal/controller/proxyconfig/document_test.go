@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/noproxy"
 )
 
-// TestExamplesInTheDocumentAreJudgedAsItSays has the API server accept each Proxy of the loop's page, and holds that the
-// loop finds exactly what the page says.
-func TestExamplesInTheDocumentAreJudgedAsItSays(t *testing.T) {
+// TestExamplesInTheDocumentHaveTheirProblems checks that the API server accepts each Proxy of the controller's page, and that the
+// controller reports exactly the problems on the page.
+func TestExamplesInTheDocumentHaveTheirProblems(t *testing.T) {
 	root, err := apitest.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)

@@ -10,15 +10,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/metric"
 )
 
-// Metrics are those of this loop.
+// Metrics are the metrics of the controller.
 type Metrics struct {
 	certificates *prometheus.GaugeVec
 	expiration   prometheus.Gauge
 	probes       *prometheus.CounterVec
 }
 
-// NewMetrics registers the metrics. Those that are registered already are used: several operators in one process share
-// them.
+// NewMetrics registers the metrics. Registered ones are reused, because several operators in one process share them.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [3]error

@@ -17,7 +17,7 @@ import (
 )
 
 // newFullListener returns the address of a socket that listens, accepts nothing and has no room for another connection:
-// the kernel drops whatever else comes, as a firewall does.
+// the kernel drops all further packets, as a firewall does.
 func newFullListener(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -45,10 +45,10 @@ func newFullListener(t *testing.T) string {
 	}
 }
 
-// startProber runs a prober whose patience is short.
+// startProber runs a prober with short timeouts.
 func startProber(t *testing.T) *prober {
 	t.Helper()
-	p := &prober{timeout: time.Second, pause: 10 * time.Millisecond, tries: 3, now: time.Now, changed: func() {}, counts: func(bool) {}}
+	p := &prober{timeout: time.Second, pause: 10 * time.Millisecond, tries: 3, now: time.Now, changed: func() {}, count: func(bool) {}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = p.Start(ctx) }()
@@ -56,19 +56,19 @@ func startProber(t *testing.T) *prober {
 	return p
 }
 
-func one(endpoint, proxy, roots string) *round {
-	return &round{endpoints: []endpointOf{{at: field.NewPath("spec", "readinessEndpoints").Index(0), url: endpoint, proxy: proxy}}, roots: roots}
+func one(endpoint, proxy, roots string) *probeRound {
+	return &probeRound{endpoints: []endpointOf{{at: field.NewPath("spec", "readinessEndpoints").Index(0), url: endpoint, proxy: proxy}}, roots: roots}
 }
 
-// answersTo waits for the answers of a round.
-func answersTo(t *testing.T, p *prober, r *round) (answers []answer) {
+// awaitResults waits for the results of a round.
+func awaitResults(t *testing.T, p *prober, r *probeRound) (results []probeResult) {
 	t.Helper()
 	eventually.Is(t, "the round ends", func() bool {
 		var done bool
-		answers, done = p.ask(r)
+		results, done = p.ask(r)
 		return done
 	})
-	return answers
+	return results
 }
 
 func TestEndpointsAreAskedThroughRealProxies(t *testing.T) {
@@ -79,7 +79,7 @@ func TestEndpointsAreAskedThroughRealProxies(t *testing.T) {
 	withPassword := func(password string) string {
 		return "http://user:" + password + "@" + private.Listener.Addr().String()
 	}
-	gone, hole, nobody := full(t), blackHole(t), closedPort(t)
+	gone, hole, closed := full(t), blackHole(t), closedPort(t)
 	for _, row := range []struct {
 		why, endpoint, proxy, roots, want string
 	}{
@@ -89,25 +89,25 @@ func TestEndpointsAreAskedThroughRealProxies(t *testing.T) {
 		{"being sent elsewhere is an answer", moved.URL, proxy.URL, "", ""},
 		{"with a password", plain.URL, withPassword("hunter2"), "", ""},
 		{"a tunnel with a password", encrypted.URL, withPassword("hunter2"), roots, ""},
-		{"an error is none", broken.URL, proxy.URL, "", "the answer is 500 Internal Server Error (3 tries)"},
-		{"a wrong password", plain.URL, withPassword("swordfish"), "", "via http://user:xxxxx@" + private.Listener.Addr().String() + " failed: the proxy requires a user name and a password (407)"},
-		{"a wrong password for a tunnel", encrypted.URL, withPassword("swordfish"), roots, "the proxy requires a user name and a password (407)"},
-		{"whom no one trusts", encrypted.URL, proxy.URL, rootsOfServer(secured.Server)[:0], "put that authority in the ConfigMap that spec.trustedCA names"},
+		{"an error is none", broken.URL, proxy.URL, "", "the endpoint returned 500 Internal Server Error (3 tries)"},
+		{"a wrong password", plain.URL, withPassword("swordfish"), "", "via http://user:xxxxx@" + private.Listener.Addr().String() + " failed: the proxy requires valid credentials (407)"},
+		{"a wrong password for a tunnel", encrypted.URL, withPassword("swordfish"), roots, "the proxy requires valid credentials (407)"},
+		{"an untrusted endpoint", encrypted.URL, proxy.URL, rootsOfServer(secured.Server)[:0], "add that CA to the ConfigMap that spec.trustedCA names"},
 		{"a proxy that drops packets", plain.URL, gone, "", "probe of " + plain.URL + " via " + gone + " failed: connect timeout 1 s (3 tries)"},
 		{"a proxy that never answers", plain.URL, hole, "", "no answer within 1 s (3 tries)"},
 		{"a proxy that never makes a tunnel", encrypted.URL, hole, roots, "no answer within 1 s (3 tries)"},
 		{"an endpoint behind the proxy that never answers", hole, proxy.URL, "", "no answer within 1 s (3 tries)"},
-		{"no proxy there", plain.URL, nobody, "", "connection refused"},
-		{"no endpoint there", nobody, proxy.URL, "", "the answer is 502 Bad Gateway"},
+		{"no proxy", plain.URL, closed, "", "connection refused"},
+		{"no endpoint", closed, proxy.URL, "", "the endpoint returned 502 Bad Gateway"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			answers := answersTo(t, startProber(t), one(row.endpoint, row.proxy, row.roots))
-			got := answers[0].problem
+			results := awaitResults(t, startProber(t), one(row.endpoint, row.proxy, row.roots))
+			got := results[0].problem
 			if (got == "") != (row.want == "") || !strings.Contains(got, row.want) || strings.Contains(got, "swordfish") {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
-			if answers[0].at != "spec.readinessEndpoints[0]" {
-				t.Errorf("the field is %q", answers[0].at)
+			if results[0].at != "spec.readinessEndpoints[0]" {
+				t.Errorf("the field is %q", results[0].at)
 			}
 		})
 	}
@@ -116,8 +116,8 @@ func TestEndpointsAreAskedThroughRealProxies(t *testing.T) {
 func TestEndpointGetsThreeTries(t *testing.T) {
 	proxy, endpoint := newForwarder(t, "", false), site(t, http.StatusOK, false)
 	proxy.failing.Store(2)
-	if answers := answersTo(t, startProber(t), one(endpoint.URL, proxy.URL, "")); answers[0].problem != "" || proxy.served.Load() != 3 {
-		t.Errorf("after %d tries: %q", proxy.served.Load(), answers[0].problem)
+	if results := awaitResults(t, startProber(t), one(endpoint.URL, proxy.URL, "")); results[0].problem != "" || proxy.served.Load() != 3 {
+		t.Errorf("after %d tries: %q", proxy.served.Load(), results[0].problem)
 	}
 }
 
@@ -143,13 +143,13 @@ func TestEndpointsAreProbedAtOnceButNotAllOfThem(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		now.Add(-1)
 	})
-	r := &round{}
+	r := &probeRound{}
 	for i := range 40 {
 		r.endpoints = append(r.endpoints, endpointOf{at: field.NewPath("e").Index(i), url: fmt.Sprintf("http://192.0.2.%d", i), proxy: slow.URL})
 	}
-	answers := answersTo(t, startProber(t), r)
-	if len(answers) != 40 || len(failures(answers)) > 0 || most.Load() < 2 || most.Load() > probeParallel {
-		t.Errorf("%d answers, %v, %d at once", len(answers), failures(answers), most.Load())
+	results := awaitResults(t, startProber(t), r)
+	if len(results) != 40 || len(failures(results)) > 0 || most.Load() < 2 || most.Load() > probeParallel {
+		t.Errorf("%d answers, %v, %d at once", len(results), failures(results), most.Load())
 	}
 }
 
@@ -159,10 +159,10 @@ func TestAnotherSpecificationEndsTheRoundOfTheFirst(t *testing.T) {
 	hole := one("http://192.0.2.1", blackHole(t), "")
 	eventually.Is(t, "the first round begins", func() bool { p.ask(hole); p.mu.Lock(); defer p.mu.Unlock(); return p.current != nil })
 	proxy, endpoint := newForwarder(t, "", false), site(t, http.StatusOK, false)
-	if answers := answersTo(t, p, one(endpoint.URL, proxy.URL, "")); answers[0].problem != "" {
-		t.Errorf("the second round: %q", answers[0].problem)
+	if results := awaitResults(t, p, one(endpoint.URL, proxy.URL, "")); results[0].problem != "" {
+		t.Errorf("the second round: %q", results[0].problem)
 	}
-	if answers, done := p.ask(nil); len(answers) > 0 || !done {
+	if results, done := p.ask(nil); len(results) > 0 || !done {
 		t.Error("no round has answers")
 	}
 	ended := make(chan struct{})
@@ -181,7 +181,7 @@ func TestFailedRoundIsRepeatedAndItsAnswersStandUntilThen(t *testing.T) {
 	proxy, endpoint := newForwarder(t, "", false), site(t, http.StatusOK, false)
 	proxy.failing.Store(3)
 	r := one(endpoint.URL, proxy.URL, "")
-	if answers := answersTo(t, p, r); answers[0].problem == "" {
+	if results := awaitResults(t, p, r); results[0].problem == "" {
 		t.Fatal("it did not fail")
 	}
 	p.ask(r)
@@ -189,10 +189,10 @@ func TestFailedRoundIsRepeatedAndItsAnswersStandUntilThen(t *testing.T) {
 		t.Error("it is probed again at once")
 	}
 	offset.Store(int64(probeInterval))
-	if answers, done := p.ask(r); !done || answers[0].problem == "" {
+	if results, done := p.ask(r); !done || results[0].problem == "" {
 		t.Error("the last answers do not stand while it is probed again")
 	}
-	eventually.Is(t, "it recovers", func() bool { answers, _ := p.ask(r); return answers[0].problem == "" })
+	eventually.Is(t, "it recovers", func() bool { results, _ := p.ask(r); return results[0].problem == "" })
 	served := proxy.served.Load()
 	offset.Store(int64(10 * probeInterval))
 	p.ask(r)

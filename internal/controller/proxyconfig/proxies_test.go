@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// forwarder is a real proxy on the loopback device: it forwards requests and makes tunnels, as anybody's does.
+// forwarder is a real proxy on the loopback device: it forwards requests and opens tunnels.
 type forwarder struct {
 	*httptest.Server
 	// password, if not empty, is what it wants as the user's.
@@ -107,7 +107,7 @@ func full(t *testing.T) string {
 	return "http://" + address
 }
 
-// site answers with a status.
+// site returns a server that responds with a status.
 func site(t *testing.T, code int, useTLS bool) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
@@ -120,7 +120,7 @@ func site(t *testing.T, code int, useTLS bool) *httptest.Server {
 	return s
 }
 
-// rootsOfServer is the certificate of a server of httptest, which is its own authority.
+// rootsOfServer is the certificate of a server of httptest, which is self-signed.
 func rootsOfServer(s *httptest.Server) string {
 	return pemOf(s.Certificate())
 }
@@ -129,7 +129,7 @@ func pemOf(c *x509.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 }
 
-// closedPort is an address at which no one listens.
+// closedPort returns an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,16 +13,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/eventaction"
 )
 
-// publish writes what was decided, where it differs.
-func (c *Controller) publish(ctx context.Context, w *world, d decision) error {
-	if d.bundle != nil && !bundleIs(w.bundle, *d.bundle) {
+// publish writes the bundle and the status if they differ.
+func (c *Controller) publish(ctx context.Context, w *input, d decision) error {
+	if d.bundle != nil && !bundleMatches(w.bundle, *d.bundle) {
 		cm := corev1ac.ConfigMap(BundleName, BundleNamespace).
 			WithAnnotations(map[string]string{ownerAnnotation: owner}).
 			WithData(map[string]string{cabundle.Key: *d.bundle})
 		if err := c.Client.Apply(ctx, cm, fieldManager, client.ForceOwnership); err != nil {
 			return failure{reasonEnsure, "write ConfigMap " + BundleNamespace + "/" + BundleName, err}
 		}
-		c.Log.Info("trusted certificates are written", "system", w.system.path, "bytes", len(*d.bundle))
+		c.Log.Info("wrote trusted certificates", "system", w.system.path, "bytes", len(*d.bundle))
 	}
 	if d.status == nil || *d.status == w.proxy.Status {
 		return nil
@@ -36,47 +36,46 @@ func (c *Controller) publish(ctx context.Context, w *world, d decision) error {
 	if err != nil {
 		return failure{reasonStatus, "write status of proxy", err}
 	}
-	c.Log.Info("proxy is set", "noProxy", d.status.NoProxy)
-	c.Events.Eventf(about(w.proxy), nil, corev1.EventTypeNormal, reasonFollowed, eventaction.Of("Reconcile", followed(d.status)), "%s", followed(d.status))
+	c.Log.Info("set the proxy", "noProxy", d.status.NoProxy)
+	c.Events.Eventf(eventSubject(w.proxy), nil, corev1.EventTypeNormal, reasonFollowed, eventaction.Of("Reconcile", statusMessage(d.status)), "%s", statusMessage(d.status))
 	return nil
 }
 
-func followed(s *configv1.ProxyStatus) string {
+func statusMessage(s *configv1.ProxyStatus) string {
 	if *s == (configv1.ProxyStatus{}) {
 		return "the cluster uses no proxy"
 	}
-	return "the cluster uses the proxy of this specification; noProxy is " + short(s.NoProxy)
+	return "the cluster uses the proxy of this specification with noProxy " + truncate(s.NoProxy)
 }
 
-func bundleIs(cm *corev1.ConfigMap, bundle string) bool {
+func bundleMatches(cm *corev1.ConfigMap, bundle string) bool {
 	return cm != nil && cm.Data[cabundle.Key] == bundle && cm.Annotations[ownerAnnotation] == owner
 }
 
-// longestNote is how many bytes the API server lets the text of an event have, with some room for the mark that it was
-// cut.
-const longestNote = 1000
+// maxNote is the maximum length of an event's note in bytes, with some room for the ellipsis.
+const maxNote = 1000
 
-func short(text string) string {
-	if len(text) <= longestNote {
+func truncate(text string) string {
+	if len(text) <= maxNote {
 		return text
 	}
-	return text[:longestNote] + "..."
+	return text[:maxNote] + "..."
 }
 
-// tell makes an event of every note that was not there the last time.
-func (c *Controller) tell(proxy *configv1.Proxy, notes []note) {
+// recordEvents records an event for every new note.
+func (c *Controller) recordEvents(proxy *configv1.Proxy, notes []note) {
 	current := map[note]bool{}
 	for _, n := range notes {
 		current[n] = true
-		if !c.told[n] {
-			c.Events.Eventf(about(proxy), nil, corev1.EventTypeWarning, n.reason, eventaction.Of("Reconcile", n.message), "%s", short(n.message))
+		if !c.recorded[n] {
+			c.Events.Eventf(eventSubject(proxy), nil, corev1.EventTypeWarning, n.reason, eventaction.Of("Reconcile", n.message), "%s", truncate(n.message))
 		}
 	}
-	c.told = current
+	c.recorded = current
 }
 
-// about is the Proxy with its kind, which objects from a cache do not have, and events need.
-func about(proxy *configv1.Proxy) *configv1.Proxy {
+// eventSubject returns the Proxy with its kind set, which cached objects lack and events need.
+func eventSubject(proxy *configv1.Proxy) *configv1.Proxy {
 	p := proxy.DeepCopy()
 	p.SetGroupVersionKind(configv1.GroupVersion.WithKind("Proxy"))
 	return p

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cabundle"
 )
 
-// SystemTrustFiles returns where Linux distributions keep the authorities that they trust, OpenShift's first.
+// SystemTrustFiles returns the paths where Linux distributions keep trusted CAs, OpenShift's first.
 func SystemTrustFiles() []string {
 	return []string{
 		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Red Hat and relatives
@@ -24,20 +24,19 @@ func SystemTrustFiles() []string {
 	}
 }
 
-// largestTrustFile is how much of a file is read, in bytes. Those of distributions have a quarter of a megabyte.
-const largestTrustFile = 8 << 20
+// maxTrustFile is the maximum number of bytes that are read of a file. Those of distributions have about 256 KiB.
+const maxTrustFile = 8 << 20
 
-// systemTrust is what the system trusts.
+// systemTrust are the CAs that the system trusts.
 type systemTrust struct {
-	// path is where it was found; empty is nowhere.
+	// path is the path of the file; empty if there is none.
 	path string
 	list []cabundle.Certificate
-	// problem says why there is none.
+	// problem is the reason why there is none.
 	problem string
 }
 
-// readSystemTrust reads the first of some files that is there and has certificates. What else is in it is not its reader's
-// business.
+// readSystemTrust reads the first existing file with certificates. Unparsable parts are ignored.
 func readSystemTrust(paths []string) systemTrust {
 	var problems []string
 	for _, path := range paths {
@@ -67,22 +66,22 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, largestTrustFile))
+	return io.ReadAll(io.LimitReader(f, maxTrustFile))
 }
 
-// trust is what is to be trusted, and what is wrong with it.
+// trust is the merged trust bundle and its problems.
 type trust struct {
 	merged cabundle.Merged
-	// errs are mistakes of the administrator: the bundle stays as it is.
+	// errs are errors of the administrator's CAs; the bundle stays unchanged.
 	errs field.ErrorList
-	// remarks are what an administrator should know although it was taken.
+	// remarks are warnings about accepted certificates.
 	remarks []string
-	// tooLarge says that it does not fit in a ConfigMap, and by how much.
+	// tooLarge is the message if the bundle does not fit into a ConfigMap; empty if it does.
 	tooLarge string
 }
 
-// decideTrust merges what the administrator trusts with what the system trusts.
-func decideTrust(w *world) trust {
+// decideTrust merges the administrator's CAs with those of the system.
+func decideTrust(w *input) trust {
 	user, errs := userTrust(w)
 	if len(errs) > 0 {
 		return trust{merged: cabundle.Merge(w.now, w.system.list), errs: errs}
@@ -91,16 +90,16 @@ func decideTrust(w *world) trust {
 	if w.proxy.Spec.TrustedCA.Name != BundleName {
 		t.remarks = cabundle.Remarks(w.now, user)
 	}
-	if size := len(t.merged.PEM) + others(w); size > cabundle.Limit {
+	if size := len(t.merged.PEM) + otherKeysSize(w); size > cabundle.Limit {
 		t.tooLarge = fmt.Sprintf("ConfigMap %s/%s would have %d bytes, and a ConfigMap holds %d: %d certificates of ConfigMap %s/%s and %d of the system's %s; "+
-			"take certificates out of the former that are not needed", BundleNamespace, BundleName, size, cabundle.Limit,
+			"remove certificates that are not needed from the former", BundleNamespace, BundleName, size, cabundle.Limit,
 			len(user), UserNamespace, w.proxy.Spec.TrustedCA.Name, len(w.system.list), w.system.path)
 	}
 	return t
 }
 
-// others is how many bytes other keys of the bundle's ConfigMap have.
-func others(w *world) (size int) {
+// otherKeysSize returns the size of the other keys of the bundle's ConfigMap, in bytes.
+func otherKeysSize(w *input) (size int) {
 	if w.bundle == nil {
 		return 0
 	}
@@ -115,8 +114,8 @@ func others(w *world) (size int) {
 	return size
 }
 
-// userTrust reads what the administrator trusts.
-func userTrust(w *world) ([]cabundle.Certificate, field.ErrorList) {
+// userTrust reads the administrator's CAs.
+func userTrust(w *input) ([]cabundle.Certificate, field.ErrorList) {
 	name := w.proxy.Spec.TrustedCA.Name
 	if name == "" || name == BundleName && w.user == nil {
 		return nil, nil

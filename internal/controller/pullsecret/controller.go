@@ -1,11 +1,10 @@
-// Package pullsecret gives the operator's workloads the credentials of a private image registry.
+// Package pullsecret copies the credentials of a private image registry for the operator's workloads.
 //
-// Input: the Secret network-operator-pull-secret in the operator's namespace. Output: a copy of it in each namespace of operands that
-// exists, and its name for the rendering of workloads. A copy that another client edits or deletes is restored; when the Secret is
-// deleted, so are its copies.
+// Input: the Secret network-operator-pull-secret in the operator's namespace. Output: a copy in each existing namespace of operands, and
+// its name for rendering. A copy that another client modifies or deletes is restored; when the Secret is deleted, so are its copies.
 //
-// It must never copy a Secret of another type or name, or into a namespace that is not the operator's, and never write its content to a
-// log, a condition or a record.
+// The controller never copies a Secret of another type or name, never copies into other namespaces, and never writes the content to a log,
+// condition or record.
 package pullsecret
 
 import (
@@ -38,7 +37,7 @@ import (
 const (
 	// Name is the name of the controller, in conditions and in logs.
 	Name = "pullsecret"
-	// component is the <Component> in conditions.
+	// component is the component of the controller's findings.
 	component = "PullSecret"
 	// fieldManager owns the fields of the copies.
 	fieldManager = client.FieldOwner("cluster-network-operator/pullsecret")
@@ -48,30 +47,30 @@ const (
 	reasonFailed  = "PullSecretCopyFailed"
 )
 
-// Controller is the controller. All fields up to Log must be set.
+// Controller copies the pull secret. All fields up to Log must be set.
 type Controller struct {
-	// Facts reads the ConfigMap of the facts that the operator has published.
+	// Facts reads the ConfigMap of the published facts.
 	Facts client.Reader
-	// Client reads Secrets of the name from the controller's cache, and writes.
+	// Client reads Secrets with this name from the controller's cache, and writes.
 	Client client.Client
-	// Namespace is the operator's, Namespaces are those of operands.
+	// Namespace is the operator's namespace; Namespaces are those of operands.
 	Namespace  string
 	Namespaces []string
 	// Exists reports whether a namespace of operands that the operator creates exists.
 	Exists func(namespace string) bool
-	// Changed is called when workloads get another pull secret, or none.
+	// Changed is called when the pull secret of workloads changes.
 	Changed func()
 	// Wake starts a reconcile, for example when a namespace of operands was created.
 	Wake  *trigger.Trigger
 	Board *report.Board
 	Log   *slog.Logger
 
-	// found is the name of the Secret, empty without one; nil as long as it is not known.
+	// found is the name of the Secret, empty if there is none; nil until it is known.
 	found atomic.Pointer[string]
 }
 
-// Found returns the name of the Secret with which workloads pull their images; empty is none. Before the first reconcile, that of the
-// published facts counts: without it, each start of the operator would change all workloads twice.
+// Found returns the name of the pull secret of workloads; empty if there is none. Before the first reconcile it returns the published name,
+// because otherwise each start of the operator would change all workloads twice.
 func (c *Controller) Found(ctx context.Context) (string, error) {
 	if p := c.found.Load(); p != nil {
 		return *p, nil
@@ -85,18 +84,18 @@ func (c *Controller) Found(ctx context.Context) (string, error) {
 	}
 	published, err := facts.Published(cm.Data)
 	if err != nil {
-		c.Log.Warn("the published facts cannot be read", "error", err)
+		c.Log.Warn("the published facts are unreadable", "error", err)
 	}
 	return published.PullSecret, nil
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Owns: owns(c.Namespace, c.Namespaces), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Owns: cacheOptions(c.Namespace, c.Namespaces), Setup: c.setup}}
 }
 
-// owns are the Secrets of that name. Of those in other namespaces, which any tenant may create, nothing but the name is kept.
-func owns(namespace string, operands []string) map[client.Object]cache.ByObject {
+// cacheOptions selects the Secrets with this name. In other namespaces, where any tenant may create one, only the name is cached.
+func cacheOptions(namespace string, operands []string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.Secret{}: {
 		Field: fields.OneTermEqualSelector("metadata.name", facts.PullSecretName),
 		Transform: func(o any) (any, error) {
@@ -116,11 +115,11 @@ func owns(namespace string, operands []string) map[client.Object]cache.ByObject 
 
 func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	c.Wake.Fire() // also without any Secret
+	c.Wake.Fire() // even if there is no Secret
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{}, c.Wake.Source(), loop.On(mgr, &corev1.Secret{}, c.Wake.Handler()))
 }
 
-// Reconcile brings all copies in line with the Secret.
+// Reconcile updates all copies.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var all corev1.SecretList
 	if err := c.Client.List(ctx, &all); err != nil {
@@ -133,7 +132,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	source := in[c.Namespace]
 	problem := ""
 	if source != nil {
-		problem = usable(source)
+		problem = problemOf(source)
 	}
 	if problem != "" {
 		source = nil
@@ -144,8 +143,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, failure.err()
 }
 
-// usable returns what is wrong with a Secret as a pull secret, or nothing.
-func usable(s *corev1.Secret) string {
+// problemOf returns why a Secret is not usable as a pull secret; empty if it is.
+func problemOf(s *corev1.Secret) string {
 	switch {
 	case s.Type != corev1.SecretTypeDockerConfigJson:
 		return fmt.Sprintf("has the type %s", s.Type)
@@ -155,7 +154,7 @@ func usable(s *corev1.Secret) string {
 	return ""
 }
 
-// set makes known which Secret workloads use.
+// set stores the name of the pull secret, and calls Changed if it differs.
 func (c *Controller) set(source *corev1.Secret) {
 	name := ""
 	if source != nil {
@@ -166,33 +165,33 @@ func (c *Controller) set(source *corev1.Secret) {
 	}
 }
 
-// failures are the namespaces in which a copy could not be written.
+// failures are the namespaces whose copy could not be written.
 type failures struct {
 	errs []error
-	// taken are namespaces with a Secret of the name that another client has created.
+	// taken are the namespaces with a Secret of another client.
 	taken []string
 }
 
 func (f failures) err() error { return errors.Join(f.errs...) }
 
-// copyAll writes the copies that are missing or differ, or deletes all if there is no source.
+// copyAll writes missing or different copies, or deletes all if there is no source.
 func (c *Controller) copyAll(ctx context.Context, source *corev1.Secret, in map[string]*corev1.Secret) failures {
 	var f failures
 	for _, namespace := range c.Namespaces {
-		there := in[namespace]
-		foreign := there != nil && there.Labels[manifest.LabelManagedBy] != manifest.ManagedBy
+		existing := in[namespace]
+		foreign := existing != nil && existing.Labels[manifest.LabelManagedBy] != manifest.ManagedBy
 		var err error
 		switch {
-		case source == nil && there != nil && !foreign:
-			if err = client.IgnoreNotFound(c.Client.Delete(ctx, there)); err == nil {
-				c.Log.Info("pull secret deleted", "namespace", namespace)
+		case source == nil && existing != nil && !foreign:
+			if err = client.IgnoreNotFound(c.Client.Delete(ctx, existing)); err == nil {
+				c.Log.Info("deleted the copy of the pull secret", "namespace", namespace)
 			}
 		case source == nil:
 		case foreign:
 			f.taken = append(f.taken, namespace)
-		case there != nil && same(source, there), !c.Exists(namespace):
+		case existing != nil && same(source, existing), !c.Exists(namespace):
 		default:
-			err = c.copy(ctx, source, there, namespace)
+			err = c.copy(ctx, source, existing, namespace)
 		}
 		if err != nil {
 			f.errs = append(f.errs, fmt.Errorf("namespace %s: %w", namespace, err))
@@ -205,10 +204,10 @@ func same(a, b *corev1.Secret) bool {
 	return a.Type == b.Type && maps.EqualFunc(a.Data, b.Data, slices.Equal[[]byte])
 }
 
-// copy writes one copy. The type of a Secret cannot be changed: one of another type is replaced.
-func (c *Controller) copy(ctx context.Context, source, there *corev1.Secret, namespace string) error {
-	if there != nil && there.Type != source.Type {
-		if err := client.IgnoreNotFound(c.Client.Delete(ctx, there)); err != nil {
+// copy writes one copy. A Secret of another type is replaced, because the type is immutable.
+func (c *Controller) copy(ctx context.Context, source, existing *corev1.Secret, namespace string) error {
+	if existing != nil && existing.Type != source.Type {
+		if err := client.IgnoreNotFound(c.Client.Delete(ctx, existing)); err != nil {
 			return err
 		}
 	}
@@ -216,10 +215,10 @@ func (c *Controller) copy(ctx context.Context, source, there *corev1.Secret, nam
 		WithLabels(map[string]string{manifest.LabelManagedBy: manifest.ManagedBy})
 	err := c.Client.Apply(ctx, secret, fieldManager, client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return nil // the namespace is gone, and a new one wakes the controller
+		return nil // the namespace is deleted, and a new one starts a reconcile
 	}
 	if err == nil {
-		c.Log.Info("pull secret copied", "namespace", namespace)
+		c.Log.Info("copied the pull secret", "namespace", namespace)
 	}
 	return err
 }

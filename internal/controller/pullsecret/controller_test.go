@@ -213,7 +213,7 @@ func TestThePublishedNameCountsUntilTheSecretWasRead(t *testing.T) {
 }
 
 func TestNothingIsKeptOfSecretsOfTenants(t *testing.T) {
-	for _, by := range owns("operator", []string{"net-a"}) {
+	for _, by := range cacheOptions("operator", []string{"net-a"}) {
 		for namespace, want := range map[string]bool{"operator": true, "net-a": true, "tenant": false} {
 			kept, err := by.Transform(credentials(namespace, "hunter2"))
 			if err != nil {

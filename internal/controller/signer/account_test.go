@@ -15,7 +15,7 @@ func TestAServiceAccountIsTheNodeOfItsPod(t *testing.T) {
 		why, user string
 		nodes     []string
 		signed    bool
-		says      string
+		contains  string
 	}{
 		{"the token of the node's own pod", account, []string{"master-0"}, true, ""},
 		{"the token of another node's pod", account, []string{"worker-1"}, false, "requested CN \"master-0\" but requester is node \"worker-1\""},
@@ -36,8 +36,8 @@ func TestAServiceAccountIsTheNodeOfItsPod(t *testing.T) {
 			node = Node{Name: "worker-1"}
 		}
 		d := Decide(csr, node, policy, now)
-		if (d.Verdict == Sign) != tc.signed || !tc.signed && !strings.Contains(d.Message(), tc.says) {
-			t.Errorf("%s: %s: %s", tc.why, d.Verdict, d.Message())
+		if (d.Action == Sign) != tc.signed || !tc.signed && !strings.Contains(d.Message(), tc.contains) {
+			t.Errorf("%s: %s: %s", tc.why, d.Action, d.Message())
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// owns is what the controller keeps in a cache of its own: the requests of its signer, whole while they are open.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions selects the requests of this signer for the controller's own cache.
+func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", SignerName), Transform: trim},
 	}
 }
 
-// trim keeps of a request that is finished only that it is.
+// trim reduces finished requests to their result.
 func trim(o any) (any, error) {
 	csr, ok := o.(*certificatesv1.CertificateSigningRequest)
 	if !ok {

@@ -8,20 +8,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// settle notes what became of a pass over a request. Only the authority and the API server can be the cluster's trouble, and
-// only while a request waits for them.
-func (c *Controller) settle(csr *certificatesv1.CertificateSigningRequest, failure error) {
+// recordResult stores the result of a reconcile and updates the cluster's findings. Only errors of the CA and the API server are reported
+// there, while a request waits.
+func (c *Controller) recordResult(csr *certificatesv1.CertificateSigningRequest, failure error) {
 	if c.ledger.wait(csr, failure) {
 		finding := findingOf(failure)
-		c.tell(csr, true, finding.Reason, finding.Message)
+		c.event(csr, true, finding.Reason, finding.Message)
 	}
-	c.say()
+	c.report()
 }
 
-// say reports how things stand for the cluster.
-func (c *Controller) say() {
+// report sets the findings for the cluster's status.
+func (c *Controller) report() {
 	var findings []status.Finding
-	for _, failure := range c.ledger.waiting() {
+	for _, failure := range c.ledger.waitReasons() {
 		findings = append(findings, findingOf(failure))
 	}
 	c.Report(findings...)
@@ -30,8 +30,8 @@ func (c *Controller) say() {
 func findingOf(failure error) status.Finding {
 	f := status.Finding{Component: "CertificateSigner", Effect: status.Degraded, Reason: "UpdateFailure",
 		Message: "certificates of nodes cannot be issued: " + failure.Error()}
-	if authority, is := errors.AsType[*authorityError](failure); is {
-		f.Reason = authority.reason
+	if err, ok := errors.AsType[*caError](failure); ok {
+		f.Reason = err.reason
 	}
 	return f
 }

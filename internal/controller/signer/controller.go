@@ -1,12 +1,11 @@
-// Package signer signs the certificates that nodes request of network.openshift.io/signer, which their IPsec needs.
+// Package signer signs the certificates that nodes request from network.openshift.io/signer for IPsec.
 //
-// Input: CertificateSigningRequests of that signer, the node that the requester is, and the authority in the Secret
-// openshift-ovn-kubernetes/signer-ca. Output: each request is approved and signed, or denied with every rule that it breaks;
-// events, and metrics.
+// Input: CertificateSigningRequests for that signer, the Node of the requester, and the CA in the Secret
+// openshift-ovn-kubernetes/signer-ca. Output: each request is approved and signed, or denied with all violated rules; events and metrics.
 //
-// It must never sign a name, an address or a usage that is not the requester's own, approve what someone has denied, or touch
-// a request that is finished. It never has the API server list nodes: it reads the one that a request is about. What is wrong with a request is
-// said on the request; what is wrong with the authority is the cluster's trouble, for as long as a request waits for it.
+// The controller never signs a name, address or usage that is not the requester's own, never approves a denied request, and never modifies
+// a finished one. It reads single nodes and never lists them from the API server. Errors of a request are reported on the request; a
+// missing or invalid CA is reported on the cluster's status while a request waits for it.
 package signer
 
 import (
@@ -31,46 +30,46 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs and on the board.
+	// Name is the name of the controller in logs and on the board.
 	Name = "signer"
-	// SignerName is the signer that the loop is.
+	// SignerName is the signer name of the controller.
 	SignerName = "network.openshift.io/signer"
-	// fieldManager owns the fields of what the loop writes.
+	// fieldManager owns the fields that the controller writes.
 	fieldManager = client.FieldOwner("cluster-network-operator/signer")
-	// workers are how many requests are dealt with at once: two writes each, which is mostly waiting.
+	// workers is the number of requests that are processed concurrently. Each takes two writes, which is mostly waiting.
 	workers = 8
-	// backdate is how far in the past certificates begin to be valid, for nodes whose clocks are late.
+	// backdate is how far before now certificates become valid, for nodes whose clocks are slow.
 	backdate = 5 * time.Minute
-	// retryFirst and retryLast are how soon a failed pass is repeated, at first and at most.
+	// retryFirst and retryLast are the first and the maximum delay before a failed reconcile is retried.
 	retryFirst, retryLast = 50 * time.Millisecond, 30 * time.Second
 )
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller signs requests. All fields up to Log must be set.
 type Controller struct {
 	// Client reads requests and nodes from caches, and writes.
 	Client client.Client
-	// Live reads the authority, and a node before something is refused because of what the cache says of it.
+	// Live reads from the API server: the CA, and a node before a request is refused because of the node's cached state.
 	Live client.Reader
-	// Namespace is the operator's, for the record of identities.
+	// Namespace is the operator's namespace, for the record of identities.
 	Namespace string
-	// Policy is what nodes may have.
+	// Policy are the rules for certificates of nodes.
 	Policy Policy
-	// Report says how things stand for the cluster.
+	// Report sets the findings for the cluster's status.
 	Report  func(...status.Finding)
 	Events  events.EventRecorder
 	Metrics *Metrics
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	authority authority
-	limiter   limiter
-	ledger    ledger
-	record    record
+	ca      caCache
+	limiter limiter
+	ledger  ledger
+	record  record
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -78,10 +77,10 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err := indexNodes(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	// What is finished needs no look, except that what goes may be waiting.
+	// Finished requests are skipped. Deletions are not, since a deleted request may be pending.
 	open := func(o client.Object) bool {
-		csr, is := o.(*certificatesv1.CertificateSigningRequest)
-		return is && csr.Spec.SignerName == SignerName && !Finished(csr)
+		csr, ok := o.(*certificatesv1.CertificateSigningRequest)
+		return ok && csr.Spec.SignerName == SignerName && !Finished(csr)
 	}
 	err := loop.Add(mgr, Name, c.Reconcile, loop.Options{Workers: workers, FirstRetry: retryFirst, LastRetry: retryLast},
 		loop.On(mgr, &certificatesv1.CertificateSigningRequest{}, &handler.EnqueueRequestForObject{}, predicate.Funcs{
@@ -91,9 +90,9 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.record.wake.Delay = collect
-	return loop.Add(mgr, Name+"-identities", c.keep, loop.Options{},
-		c.record.wake.Source(), loop.On(mgr, &corev1.Node{}, c.record.wake.Handler(), otherIdentity()))
+	c.record.wake.Delay = recordDelay
+	return loop.Add(mgr, Name+"-identities", c.recordIdentities, loop.Options{},
+		c.record.wake.Source(), loop.On(mgr, &corev1.Node{}, c.record.wake.Handler(), identityChanged()))
 }
 
 // Reconcile answers one request.
@@ -102,14 +101,14 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := c.Client.Get(ctx, request.NamespacedName, csr)
 	if apierrors.IsNotFound(err) {
 		c.ledger.forget(request.Name)
-		c.say()
+		c.report()
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read certificate signing request: %w", err)
 	}
 	if csr.Spec.SignerName != SignerName || Finished(csr) || c.ledger.done(csr) {
-		c.settle(csr, nil)
+		c.recordResult(csr, nil)
 		return reconcile.Result{}, nil
 	}
 	if wait := c.admit(csr); wait > 0 {
@@ -119,14 +118,14 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	err = c.carryOut(ctx, csr, decision)
-	if !isAuthority(err) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
-		// A third party has answered, or the cache has yet to see what was written.
+	err = c.execute(ctx, csr, decision)
+	if !isCAError(err) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
+		// A third party has answered, or the cache is stale.
 		return reconcile.Result{RequeueAfter: retryFirst}, nil
 	}
-	c.settle(csr, err)
-	if isAuthority(err) {
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	c.recordResult(csr, err)
+	if isCAError(err) {
+		return reconcile.Result{RequeueAfter: caRefresh}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -136,12 +135,12 @@ func (c *Controller) admit(csr *certificatesv1.CertificateSigningRequest) time.D
 	wait, fresh := c.ledger.turn(csr, c.Now(), func() time.Time { return c.limiter.reserve(c.requester(csr), c.Now()) })
 	if wait > 0 && fresh {
 		c.Metrics.delayed.Inc()
-		c.tell(csr, true, "CSRDelayed", fmt.Sprintf("%s has made many requests; this one waits for %s", c.requester(csr), wait.Round(time.Second)))
+		c.event(csr, true, "CSRDelayed", fmt.Sprintf("%s has made many requests; this one waits for %s", c.requester(csr), wait.Round(time.Second)))
 	}
 	return wait
 }
 
-// requester is whose turn a request uses: the nodes of one service account do not share turns.
+// requester returns the key for rate limiting: the node, since all nodes may share one service account, or the user.
 func (c *Controller) requester(csr *certificatesv1.CertificateSigningRequest) string {
 	if name, ok := c.Policy.NodeOf(csr); ok {
 		return userPrefix + name
@@ -149,12 +148,12 @@ func (c *Controller) requester(csr *certificatesv1.CertificateSigningRequest) st
 	return csr.Spec.Username
 }
 
-// decide asks for the facts and decides. What the cache does not know (yet) of a node is never a reason for a refusal.
+// decide reads the node and decides. A refusal is never based on the cached state of a node alone.
 func (c *Controller) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (Decision, error) {
 	if err := c.load(ctx); err != nil {
 		return Decision{}, err
 	}
-	c.record.use()
+	c.record.enable()
 	name, ok := c.Policy.NodeOf(csr)
 	if !ok {
 		return Decide(csr, Node{}, c.Policy, c.Now()), nil

@@ -16,9 +16,9 @@ import (
 )
 
 func TestANodesRequestIsApprovedAndSigned(t *testing.T) {
-	w := newWorld(t)
-	ca := newAuthority(t)
-	w.setAuthority(ca.Pair())
+	w := newCluster(t)
+	ca := newCA(t)
+	w.setCA(ca.Pair())
 	w.node("master-0", "192.0.2.10")
 	w.start()
 	csr := good(t)
@@ -37,8 +37,8 @@ func TestANodesRequestIsApprovedAndSigned(t *testing.T) {
 }
 
 func TestAnsweredRequestsAreNotAnsweredAgain(t *testing.T) {
-	w := newWorld(t)
-	w.setAuthority(newAuthority(t).Pair())
+	w := newCluster(t)
+	w.setCA(newCA(t).Pair())
 	w.node("master-0", "")
 	denied, approved, hostile := w.mustRequest(good(t)), w.mustRequest(good(t)), good(t)
 	hostile.Spec.Request = encode(t, named("worker-1"), newKey(t))
@@ -75,10 +75,10 @@ func TestAnsweredRequestsAreNotAnsweredAgain(t *testing.T) {
 	}
 }
 
-func TestAMissingOrCorruptAuthorityIsWaitedFor(t *testing.T) {
-	w := newWorld(t)
+func TestAMissingOrCorruptCAIsWaitedFor(t *testing.T) {
+	w := newCluster(t)
 	w.node("master-0", "")
-	ca := newAuthority(t)
+	ca := newCA(t)
 	w.start()
 	name := w.mustRequest(good(t)).Name
 	found := func(reason string) func() bool {
@@ -87,47 +87,47 @@ func TestAMissingOrCorruptAuthorityIsWaitedFor(t *testing.T) {
 			return len(f) == 1 && f[0].Reason == reason && f[0].Component == "CertificateSigner" && strings.Contains(f[0].Message, "openshift-ovn-kubernetes/signer-ca")
 		}
 	}
-	w.await(20*time.Second, "that it is missing is said", found("CAFailure"))
-	w.setAuthority(certs.Pair{Certificate: []byte("garbage"), Key: ca.Pair().Key})
-	w.await(20*time.Second, "that the certificate is corrupt is said", found("CorruptCACert"))
-	w.setAuthority(certs.Pair{Certificate: ca.Pair().Certificate, Key: newAuthority(t).Pair().Key})
-	w.await(20*time.Second, "that the key is corrupt is said", found("CorruptCAKey"))
+	w.await(20*time.Second, "the missing CA is reported", found("CAFailure"))
+	w.setCA(certs.Pair{Certificate: []byte("garbage"), Key: ca.Pair().Key})
+	w.await(20*time.Second, "the corrupt certificate is reported", found("CorruptCACert"))
+	w.setCA(certs.Pair{Certificate: ca.Pair().Certificate, Key: newCA(t).Pair().Key})
+	w.await(20*time.Second, "the corrupt key is reported", found("CorruptCAKey"))
 	gone := w.mustRequest(of(good(t), "master-0"))
 	if err := w.Client.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	w.setAuthority(ca.Pair())
+	w.setCA(ca.Pair())
 	w.await(20*time.Second, "it is signed", func() bool { return len(w.get(name).Status.Certificate) > 0 })
-	w.await(20*time.Second, "nothing is said any more", func() bool { return len(w.reported()) == 0 })
+	w.await(20*time.Second, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
 }
 
-func TestTroubleGoesWithTheRequestThatHadIt(t *testing.T) {
-	w := newWorld(t)
+func TestFindingsEndWithTheRequestThatHadThem(t *testing.T) {
+	w := newCluster(t)
 	w.node("master-0", "")
 	w.start()
 	csr := w.mustRequest(good(t))
-	w.await(20*time.Second, "that the authority is missing is said", func() bool { return len(w.reported()) == 1 })
+	w.await(20*time.Second, "the missing CA is reported", func() bool { return len(w.reported()) == 1 })
 	if err := w.Client.Delete(t.Context(), csr); err != nil {
 		t.Fatal(err)
 	}
-	w.await(20*time.Second, "nothing is said any more", func() bool { return len(w.reported()) == 0 })
+	w.await(20*time.Second, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
 }
 
 func TestANodeThatTheCacheDoesNotKnowYetIsNotRefused(t *testing.T) {
-	w := newWorld(t)
-	w.setAuthority(newAuthority(t).Pair())
+	w := newCluster(t)
+	w.setCA(newCA(t).Pair())
 	c := w.controller(&emptyCache{w.Client})
 	c.Live = w.Client
 	csr := w.mustRequest(good(t))
 	w.node("master-0", "") // after the request, as for a node that has just joined
-	if d, err := c.decide(t.Context(), csr); err != nil || d.Verdict != Sign {
-		t.Errorf("%s %s, %v", d.Verdict, d.Message(), err)
+	if d, err := c.decide(t.Context(), csr); err != nil || d.Action != Sign {
+		t.Errorf("%s %s, %v", d.Action, d.Message(), err)
 	}
 }
 
-func TestWhatTwoNodesSayOfThemselvesIsNeithers(t *testing.T) {
-	w := newWorld(t)
-	w.setAuthority(newAuthority(t).Pair())
+func TestAnIdentityThatTwoNodesClaimBelongsToNeither(t *testing.T) {
+	w := newCluster(t)
+	w.setCA(newCA(t).Pair())
 	w.node("master-0", "192.0.2.10")
 	w.node("worker-1", "192.0.2.11")
 	w.start()
@@ -150,7 +150,7 @@ func TestWhatTwoNodesSayOfThemselvesIsNeithers(t *testing.T) {
 	for reason, name := range map[string]string{reasonSAN: ask(address), reasonName: ask(named("worker-1"))} {
 		w.await(20*time.Second, "it is denied", func() bool {
 			c := condition(w.get(name), certificatesv1.CertificateDenied)
-			return c.Reason == reason && strings.Contains(c.Message, "which another node has, too")
+			return c.Reason == reason && strings.Contains(c.Message, "which another node claims, too")
 		})
 	}
 }

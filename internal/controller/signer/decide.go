@@ -13,33 +13,33 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// Node is what is known of the node that a requester claims to be. The zero value is a node that does not exist.
+// Node is the observed state of the node that a requester claims to be. The zero value is a node that does not exist.
 type Node struct {
 	Name string
-	// Names are the others that it has: its host name, its name in the DNS, and its name in Open vSwitch. Addresses are its
-	// internal ones. What another node has, too, is in neither, unless this one had it first.
+	// Names are its further names: host name, DNS name and name in Open vSwitch. Addresses are its internal ones. Both omit identities that
+	// another node also claims, unless this node had them first.
 	Names     []string
 	Addresses []netip.Addr
-	// Contested is what another node has, too, with the node that had it first; empty where that is not known.
+	// Contested maps identities that another node also claims to the node that had them first; empty if unknown.
 	Contested map[string]string
 }
 
-// Verdict is what is to be done with a request.
-type Verdict string
+// Action is the action for a request.
+type Action string
 
-// The verdicts.
+// Actions.
 const (
-	// Leave a request that is not this signer's, or that is finished.
-	Leave Verdict = "leave"
-	// Deny a request that breaks a rule.
-	Deny Verdict = "deny"
-	// Fail one that breaks a rule and was approved by a third party. The API has no way from approved to denied.
-	Fail Verdict = "fail"
-	// Sign, after approving unless someone has done that.
-	Sign Verdict = "sign"
+	// Leave ignores a request that is finished or for another signer.
+	Leave Action = "leave"
+	// Deny denies a request that violates a rule.
+	Deny Action = "deny"
+	// Fail fails a request that violates a rule and was approved by a third party: the API does not allow to deny it.
+	Fail Action = "fail"
+	// Sign approves a request unless it is approved, and signs it.
+	Sign Action = "sign"
 )
 
-// The reasons of refusals.
+// Reasons of refusals.
 const (
 	reasonUser      = "CSRInvalidUser"
 	reasonDecode    = "CSRDecodeFailure"
@@ -49,40 +49,40 @@ const (
 	reasonSubject   = "CSRInvalidSubject"
 	reasonSAN       = "CSRInvalidSubjectAltName"
 	reasonUsage     = "CSRInvalidUsage"
-	reasonAuthority = "CSRAuthorityRequested"
+	reasonCA        = "CSRAuthorityRequested"
 	reasonExtension = "CSRInvalidExtension"
 )
 
-// Refusal is one rule that a request breaks.
+// Refusal is a violated rule.
 type Refusal struct {
-	// Reason is for programs, Message for people.
+	// Reason is a CamelCase identifier, Message the text.
 	Reason, Message string
-	// OfNode is true if another state of the node would make another answer.
+	// OfNode is true if the refusal depends on the state of the node.
 	OfNode bool
 }
 
-// Decision is the answer to a request.
+// Decision is the result for a request.
 type Decision struct {
-	Verdict Verdict
-	// Refusals are all the rules that are broken, for Deny and Fail.
+	Action Action
+	// Refusals are all violated rules, for Deny and Fail.
 	Refusals []Refusal
-	// Template is the certificate without number and signature, Key whose it is, for Sign.
+	// Template is the certificate without serial number and signature, and Key its public key, for Sign.
 	Template x509.Certificate
 	Key      any
-	// Note says what the requester gets otherwise than asked for.
+	// Note describes deviations from the request; empty if there are none.
 	Note string
 }
 
-// longestMessage bounds what is said of a request that breaks a great many rules, in bytes.
-const longestMessage = 900
+// maxMessage is the maximum length of a message, in bytes.
+const maxMessage = 900
 
-// userPrefix is what comes before a node's name in the name of the user that it is.
+// userPrefix is the prefix of the user name of a node.
 const userPrefix = "system:ovn-node:"
 
-// extraNode is where the API server writes the node of the pod to which a token is bound.
+// extraNode is the extra attribute of the user with the node of the pod to which the token is bound.
 const extraNode = "authentication.kubernetes.io/node-name"
 
-// NodeOf returns the node that a request comes from, by its user; ok is false for a user that is none.
+// NodeOf returns the name of the requesting node, by its user. ok is false if the user is not a node.
 func (p Policy) NodeOf(csr *certificatesv1.CertificateSigningRequest) (name string, ok bool) {
 	if slices.Contains(p.Accounts, csr.Spec.Username) {
 		if nodes := csr.Spec.Extra[extraNode]; len(nodes) == 1 {
@@ -94,15 +94,15 @@ func (p Policy) NodeOf(csr *certificatesv1.CertificateSigningRequest) (name stri
 	return name, ok && isNodeName(name) && slices.Contains(csr.Spec.Groups, p.Group)
 }
 
-// Decide answers a request. It is a function of its arguments alone.
+// Decide returns the decision for a request. It is a pure function.
 func Decide(csr *certificatesv1.CertificateSigningRequest, node Node, policy Policy, now time.Time) Decision {
 	if csr.Spec.SignerName != SignerName || Finished(csr) {
-		return Decision{Verdict: Leave}
+		return Decision{Action: Leave}
 	}
 	if refusal := checkUser(csr, node, policy); refusal != nil {
 		return refuse(csr, *refusal)
 	}
-	request, err := parseRequest(csr.Spec.Request, policy.LargestRequest)
+	request, err := parseRequest(csr.Spec.Request, policy.MaxRequestBytes)
 	if err != nil {
 		return refuse(csr, Refusal{Reason: reasonDecode, Message: err.Error()})
 	}
@@ -114,12 +114,12 @@ func Decide(csr *certificatesv1.CertificateSigningRequest, node Node, policy Pol
 	if len(refusals) > 0 {
 		return refuse(csr, refusals...)
 	}
-	d := Decision{Verdict: Sign, Key: request.PublicKey}
+	d := Decision{Action: Sign, Key: request.PublicKey}
 	d.Template, d.Note = template(csr, request, policy, now)
 	return d
 }
 
-// Finished reports whether there is nothing left to do for a request, no matter which client did it.
+// Finished reports whether a request is denied, failed or has a certificate.
 func Finished(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) > 0 || has(csr, certificatesv1.CertificateDenied) || has(csr, certificatesv1.CertificateFailed)
 }
@@ -129,14 +129,14 @@ func has(csr *certificatesv1.CertificateSigningRequest, condition certificatesv1
 }
 
 func refuse(csr *certificatesv1.CertificateSigningRequest, refusals ...Refusal) Decision {
-	d := Decision{Verdict: Deny, Refusals: refusals}
+	d := Decision{Action: Deny, Refusals: refusals}
 	if has(csr, certificatesv1.CertificateApproved) {
-		d.Verdict = Fail
+		d.Action = Fail
 	}
 	return d
 }
 
-// Reason is that of the first refusal.
+// Reason returns the reason of the first refusal.
 func (d Decision) Reason() string {
 	if len(d.Refusals) == 0 {
 		return ""
@@ -144,20 +144,20 @@ func (d Decision) Reason() string {
 	return d.Refusals[0].Reason
 }
 
-// Message reports all refusals.
+// Message returns the messages of all refusals.
 func (d Decision) Message() string {
 	var all []string
 	for _, r := range d.Refusals {
 		all = append(all, r.Message)
 	}
 	text := "denied: " + strings.Join(all, "; ")
-	if len(text) > longestMessage {
-		text = strings.ToValidUTF8(text[:longestMessage], "") + "..."
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
 	}
 	return text
 }
 
-// OfNode reports whether another state of the node would make another answer.
+// OfNode reports whether a refusal depends on the state of the node.
 func (d Decision) OfNode() bool {
 	return slices.ContainsFunc(d.Refusals, func(r Refusal) bool { return r.OfNode })
 }
@@ -175,14 +175,14 @@ func checkUser(csr *certificatesv1.CertificateSigningRequest, node Node, policy 
 		Message: fmt.Sprintf("user %q is not %s<existing node> in group %s", csr.Spec.Username, userPrefix, policy.Group)}
 }
 
-// template says what the certificate of a request that breaks no rule holds.
+// template returns the certificate for a request that violates no rule, and a note about deviations.
 func template(csr *certificatesv1.CertificateSigningRequest, request *x509.CertificateRequest, policy Policy, now time.Time) (x509.Certificate, string) {
-	life, note := policy.Longest, ""
+	life, note := policy.MaxLifetime, ""
 	if asked := csr.Spec.ExpirationSeconds; asked != nil {
-		if want := time.Duration(*asked) * time.Second; want <= policy.Longest {
+		if want := time.Duration(*asked) * time.Second; want <= policy.MaxLifetime {
 			life = want
 		} else {
-			note = fmt.Sprintf("asked for %s; certificates are valid for at most %s", want, policy.Longest)
+			note = fmt.Sprintf("asked for %s; certificates are valid for at most %s", want, policy.MaxLifetime)
 		}
 	}
 	t := x509.Certificate{
@@ -197,8 +197,8 @@ func template(csr *certificatesv1.CertificateSigningRequest, request *x509.Certi
 			t.IPAddresses = append(t.IPAddresses, a.Unmap().AsSlice())
 		}
 	}
-	if t.NotAfter = now.Add(life).UTC(); t.NotAfter.Sub(t.NotBefore) > policy.Longest {
-		t.NotAfter = t.NotBefore.Add(policy.Longest)
+	if t.NotAfter = now.Add(life).UTC(); t.NotAfter.Sub(t.NotBefore) > policy.MaxLifetime {
+		t.NotAfter = t.NotBefore.Add(policy.MaxLifetime)
 	}
 	for _, name := range csr.Spec.Usages {
 		usage := policy.Usages[name]
@@ -210,7 +210,7 @@ func template(csr *certificatesv1.CertificateSigningRequest, request *x509.Certi
 			}
 		}
 	}
-	if len(t.ExtKeyUsage) == 0 { // else it would be good for all usages
+	if len(t.ExtKeyUsage) == 0 { // without extended usages the certificate would be valid for all
 		t.UnknownExtKeyUsage = []asn1.ObjectIdentifier{oidIPsecIKE}
 	}
 	return t, note

@@ -45,7 +45,7 @@ func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// weakRSA is a key as no one should have one.
+// weakRSA returns a key that is too small.
 var weakRSA = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
@@ -95,7 +95,7 @@ func with(csr *certificatesv1.CertificateSigningRequest, condition certificatesv
 }
 
 func TestANodeGetsWhatIsItsOwn(t *testing.T) {
-	ca, err := certs.NewAuthority("signer-ca", now, 1000*24*time.Hour)
+	ca, err := certs.NewCA("signer-ca", now, 1000*24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestANodeGetsWhatIsItsOwn(t *testing.T) {
 		csr := good(t)
 		csr.Spec.Request = encode(t, tc.template, tc.key)
 		d := Decide(csr, master(), Nodes(), now)
-		if d.Verdict != Sign {
+		if d.Action != Sign {
 			t.Errorf("%s: %s", tc.name, d.Message())
 			continue
 		}
@@ -138,8 +138,8 @@ func TestANodeGetsWhatIsItsOwn(t *testing.T) {
 	}
 }
 
-// harmless fails the test unless a certificate says nothing that is not its holder's own. It knows nothing of how that was decided.
-func harmless(tb testing.TB, issued []byte, node Node, ca *certs.Authority) *x509.Certificate {
+// harmless fails the test unless a certificate has only names, addresses and usages of its node. It does not use the code under test.
+func harmless(tb testing.TB, issued []byte, node Node, ca *certs.CA) *x509.Certificate {
 	tb.Helper()
 	block, rest := pem.Decode(issued)
 	if block == nil || len(rest) > 0 {
@@ -189,8 +189,8 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 		return ask(func(r *x509.CertificateRequest) { r.ExtraExtensions = []pkix.Extension{extension(t, oid, value)} })
 	}
 	for _, tc := range []struct {
-		name, reason, says string
-		change             func(*certificatesv1.CertificateSigningRequest)
+		name, reason, contains string
+		change                 func(*certificatesv1.CertificateSigningRequest)
 	}{
 		{"an administrator is no node", reasonUser, `denied: user "kube:admin" is not system:ovn-node:<existing node> in group system:ovn-nodes`,
 			func(c *certificatesv1.CertificateSigningRequest) { c.Spec.Username = "kube:admin" }},
@@ -210,14 +210,14 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 		{"another node's name beside its own", reasonSAN, `requested DNS name "worker-1", which is not of node "master-0"`, ask(func(r *x509.CertificateRequest) { r.DNSNames = append(r.DNSNames, "worker-1") })},
 		{"a wildcard", reasonSAN, `"*.example.com"`, ask(func(r *x509.CertificateRequest) { r.DNSNames = []string{"*.example.com"} })},
 		{"the API server's address", reasonSAN, `requested IP address "192.0.2.1"`, ask(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 1)} })},
-		{"an address that two nodes have", reasonSAN, "which another node has, too", ask(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 99)} })},
+		{"an address that two nodes have", reasonSAN, "which another node claims, too", ask(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 99)} })},
 		{"a mail address", reasonSAN, "email address", ask(func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@example.com"} })},
 		{"a URI, as SPIFFE has them", reasonSAN, "URI", ask(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} })},
 		{"a kind of name that the library passes over", reasonSAN, "kind 0", ask(func(r *x509.CertificateRequest) {
 			r.DNSNames = nil
 			r.ExtraExtensions = []pkix.Extension{extension(t, oidSubjectAltName, []asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: 0, IsCompound: true, Bytes: []byte{5, 0}}})}
 		})},
-		{"to sign for others", reasonAuthority, "CA:TRUE", extra(oidBasicConstraints, struct{ IsCA bool }{true})},
+		{"to sign for others", reasonCA, "CA:TRUE", extra(oidBasicConstraints, struct{ IsCA bool }{true})},
 		{"to sign certificates", reasonUsage, "key usage to sign", extra(oidKeyUsage, asn1.BitString{Bytes: []byte{0x04}, BitLength: 6})},
 		{"to sign code", reasonUsage, "1.3.6.1.5.5.7.3.3", extra(oidExtendedKeyUsage, []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 3}})},
 		{"for anything", reasonUsage, "2.5.29.37.0", extra(oidExtendedKeyUsage, []asn1.ObjectIdentifier{{2, 5, 29, 37, 0}})},
@@ -244,11 +244,11 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 		csr := good(t)
 		tc.change(csr)
 		d := Decide(csr, master(), Nodes(), now)
-		if d.Verdict != Deny || d.Reason() != tc.reason || !strings.Contains(d.Message(), tc.says) {
-			t.Errorf("%s: %s, %s, %q; want %s, %q", tc.name, d.Verdict, d.Reason(), d.Message(), tc.reason, tc.says)
+		if d.Action != Deny || d.Reason() != tc.reason || !strings.Contains(d.Message(), tc.contains) {
+			t.Errorf("%s: %s, %s, %q; want %s, %q", tc.name, d.Action, d.Reason(), d.Message(), tc.reason, tc.contains)
 		}
-		if d := Decide(with(csr, certificatesv1.CertificateApproved), master(), Nodes(), now); d.Verdict != Fail {
-			t.Errorf("%s, approved by someone: %s", tc.name, d.Verdict)
+		if d := Decide(with(csr, certificatesv1.CertificateApproved), master(), Nodes(), now); d.Action != Fail {
+			t.Errorf("%s, approved by a third party: %s", tc.name, d.Action)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func TestAllRulesThatAreBrokenAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsFinishedIsLeftAlone(t *testing.T) {
+func TestFinishedRequestsAreIgnored(t *testing.T) {
 	issued := good(t)
 	issued.Status.Certificate = []byte("x")
 	issued.Spec.Username = "system:ovn-node:gone" // its node was deleted since
@@ -277,8 +277,8 @@ func TestWhatIsFinishedIsLeftAlone(t *testing.T) {
 		"issued":                    issued,
 		"another signer's business": elsewhere,
 	} {
-		if d := Decide(csr, master(), Nodes(), now); d.Verdict != Leave {
-			t.Errorf("%s: %s", name, d.Verdict)
+		if d := Decide(csr, master(), Nodes(), now); d.Action != Leave {
+			t.Errorf("%s: %s", name, d.Action)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func TestNoCertificateLivesForMoreThanThirtyDays(t *testing.T) {
 		{seconds(600), 10 * time.Minute, ""},
 		{seconds(30 * 24 * 3600), 30*24*time.Hour - backdate, ""},
 		{seconds(20 * 365 * 24 * 3600), 30*24*time.Hour - backdate, "asked for 175200h0m0s; certificates are valid for at most 720h0m0s"},
-		{seconds(-5), -5 * time.Second, ""}, // the API server lets no one ask for it, and no authority signs it
+		{seconds(-5), -5 * time.Second, ""}, // the API server rejects it, and no CA signs it
 	} {
 		csr := good(t)
 		csr.Spec.ExpirationSeconds = tc.asked

@@ -18,8 +18,8 @@ var (
 	oidSubjectKeyID     = asn1.ObjectIdentifier{2, 5, 29, 14}
 )
 
-// checkExtensions looks at what a request wants to be in the certificate. None of it is copied; but who asks for more than
-// they may have is refused, and not given less.
+// checkExtensions checks the extensions of a request. None is copied to the certificate; a request for more than is allowed is refused, not
+// reduced.
 func checkExtensions(request *x509.CertificateRequest, _ Node, _ Policy) []Refusal {
 	var refusals []Refusal
 	seen := map[string]bool{}
@@ -35,7 +35,7 @@ func checkExtensions(request *x509.CertificateRequest, _ Node, _ Policy) []Refus
 		case extension.Id.Equal(oidSubjectAltName):
 			reason, message = reasonSAN, checkKindsOfNames(extension.Value)
 		case extension.Id.Equal(oidBasicConstraints):
-			reason, message = reasonAuthority, checkBasicConstraints(extension.Value)
+			reason, message = reasonCA, checkBasicConstraints(extension.Value)
 		case extension.Id.Equal(oidKeyUsage):
 			reason, message = reasonUsage, checkKeyUsage(extension.Value)
 		case extension.Id.Equal(oidExtendedKeyUsage):
@@ -50,7 +50,7 @@ func checkExtensions(request *x509.CertificateRequest, _ Node, _ Policy) []Refus
 	return refusals
 }
 
-// checkKindsOfNames finds names of kinds that the standard library passes over.
+// checkKindsOfNames rejects kinds of alternative names that the standard library ignores.
 func checkKindsOfNames(value []byte) string {
 	var names asn1.RawValue
 	if rest, err := asn1.Unmarshal(value, &names); err != nil || len(rest) > 0 || !names.IsCompound {
@@ -64,7 +64,7 @@ func checkKindsOfNames(value []byte) string {
 			return "the alternative names cannot be read"
 		}
 		if name.Class != asn1.ClassContextSpecific || !slices.Contains([]int{email, dns, uri, ip}, name.Tag) {
-			return fmt.Sprintf("requested an alternative name of kind %d; only DNS names and IP addresses are given", name.Tag)
+			return fmt.Sprintf("requested an alternative name of kind %d; only DNS names and IP addresses are allowed", name.Tag)
 		}
 	}
 	return ""
@@ -79,7 +79,7 @@ func checkBasicConstraints(value []byte) string {
 		return "the basic constraints cannot be read"
 	}
 	if constraints.IsCA || constraints.MaxPathLen >= 0 {
-		return "requested to be an authority (CA:TRUE); nodes do not sign for others"
+		return "requested a CA certificate (CA:TRUE); nodes may not sign certificates"
 	}
 	return ""
 }
@@ -91,7 +91,7 @@ func checkKeyUsage(value []byte) string {
 	}
 	const certSign, crlSign = 5, 6
 	if bits.At(certSign) == 1 || bits.At(crlSign) == 1 {
-		return "requested the key usage to sign certificates; nodes do not sign for others"
+		return "requested the key usage to sign certificates; nodes may not sign certificates"
 	}
 	return ""
 }
@@ -103,13 +103,13 @@ func checkExtendedKeyUsage(value []byte) string {
 	}
 	for _, usage := range usages {
 		if !slices.ContainsFunc(requestableExtended, usage.Equal) {
-			return fmt.Sprintf("requested extended key usage %s, which nodes do not get", usage)
+			return fmt.Sprintf("requested extended key usage %s, which nodes may not have", usage)
 		}
 	}
 	return ""
 }
 
-// checkUsages looks at the usages in the object, which decide what gets into the certificate.
+// checkUsages checks the usages in the object, which determine those in the certificate.
 func checkUsages(usages []certificatesv1.KeyUsage, policy Policy) []Refusal {
 	var refused []string
 	for _, usage := range usages {
@@ -123,5 +123,5 @@ func checkUsages(usages []certificatesv1.KeyUsage, policy Policy) []Refusal {
 	if len(refused) == 0 {
 		return nil
 	}
-	return []Refusal{{Reason: reasonUsage, Message: fmt.Sprintf("requested usage %s, which nodes do not get", strings.Join(refused, ", "))}}
+	return []Refusal{{Reason: reasonUsage, Message: fmt.Sprintf("requested usage %s, which nodes may not have", strings.Join(refused, ", "))}}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// TestAFloodOfHostileRequestsYieldsNoneAndDelaysNobody sends more than a thousand hostile requests at once with those of honest nodes
+// TestAFloodOfHostileRequestsYieldsNoneAndDelaysNoHonestNode sends more than a thousand hostile requests at once with those of honest nodes
 // among them.
-func TestAFloodOfHostileRequestsYieldsNoneAndDelaysNobody(t *testing.T) {
+func TestAFloodOfHostileRequestsYieldsNoneAndDelaysNoHonestNode(t *testing.T) {
 	const hostiles, nodes = 1300, 50
-	w := newWorld(t)
-	ca := newAuthority(t)
-	w.setAuthority(ca.Pair())
+	w := newCluster(t)
+	ca := newCA(t)
+	w.setCA(ca.Pair())
 	for i := range nodes {
 		w.node(nodeName(i), fmt.Sprintf("192.0.2.%d", i+1))
 	}
@@ -78,7 +78,7 @@ func TestAFloodOfHostileRequestsYieldsNoneAndDelaysNobody(t *testing.T) {
 	reasons := map[string]int{}
 	for i := range all.Items {
 		csr := &all.Items[i]
-		if node, is := honest[csr.Name]; is {
+		if node, ok := honest[csr.Name]; ok {
 			harmless(t, csr.Status.Certificate, Node{Name: node, Addresses: []netip.Addr{}}, ca)
 			continue
 		}
@@ -98,7 +98,7 @@ func TestAFloodOfHostileRequestsYieldsNoneAndDelaysNobody(t *testing.T) {
 }
 
 // listsOfNodes counts the requests for all nodes, after the first ones, in which caches are filled.
-func listsOfNodes(w *world, tb testing.TB, after int) int {
+func listsOfNodes(w *cluster, tb testing.TB, after int) int {
 	n := 0
 	for _, r := range w.Requests(tb)[after:] {
 		if r.Verb == "list" && strings.HasPrefix(r.URI, "/api/v1/nodes") {
@@ -114,8 +114,8 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 	const nodes = 5000
 	for b.Loop() {
 		b.StopTimer()
-		w := newWorld(b)
-		w.setAuthority(newAuthority(b).Pair())
+		w := newCluster(b)
+		w.setCA(newCA(b).Pair())
 		key := newKey(b)
 		each := func(do func(i int)) {
 			var writers sync.WaitGroup
@@ -164,7 +164,7 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 	}
 }
 
-// signedBy returns how many certificates the loop has counted.
+// signedBy returns the number of certificates that the controller has counted.
 func signedBy(tb testing.TB, c *Controller) int {
 	tb.Helper()
 	registry := prometheus.NewRegistry()
@@ -186,7 +186,7 @@ func signedBy(tb testing.TB, c *Controller) int {
 func BenchmarkDecide(b *testing.B) {
 	csr := good(b)
 	for b.Loop() {
-		if d := Decide(csr, master(), Nodes(), now); d.Verdict != Sign {
+		if d := Decide(csr, master(), Nodes(), now); d.Action != Sign {
 			b.Fatal(d.Message())
 		}
 	}
@@ -194,7 +194,7 @@ func BenchmarkDecide(b *testing.B) {
 
 // BenchmarkCertify measures one signature.
 func BenchmarkCertify(b *testing.B) {
-	ca, err := certs.NewAuthority("ca", now, 1000*time.Hour)
+	ca, err := certs.NewCA("ca", now, 1000*time.Hour)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,29 +23,29 @@ import (
 )
 
 const (
-	// holdersName and holdersKey are where it is recorded, in the operator's namespace, which node has had an identity first: JSON from the names
-	// of nodes to their identities, compressed.
+	// holdersName and holdersKey locate the record of the first holder of each identity, in the operator's namespace. The format is
+	// compressed JSON from node names to identities.
 	holdersName, holdersKey = "signer-identities", "identities.json.gz"
-	// collect is how long changes of nodes are collected before they are recorded.
-	collect = 10 * time.Second
-	// disputed is in place of a node where it is not known which had an identity first.
+	// recordDelay is the time during which changes of nodes are batched before they are recorded.
+	recordDelay = 10 * time.Second
+	// disputed replaces the node if the first holder of an identity is unknown.
 	disputed = ""
 )
 
-// holders are the nodes that had identities first, by identity. An identity that no node claims is not in it.
+// holders maps identities to the nodes that had them first. An identity that no node claims is omitted.
 type holders map[string]string
 
-// settle returns who holds each identity now. Who had it before keeps it while it claims it. What is new belongs to the node that alone
-// claims it. An identity whose holder no longer claims it while another node does is disputed, until none claims it: that other node may
-// have claimed it all the time.
-func settle(before holders, claims map[string][]string) holders {
+// assignHolders returns the holders for the current claims. A holder keeps an identity while it claims it. A new identity belongs to its
+// only claimant. If the holder no longer claims an identity that another node claims, the identity is disputed until no node claims it,
+// because the other node may have claimed it before.
+func assignHolders(before holders, claims map[string][]string) holders {
 	after := make(holders, len(claims))
 	for identity, nodes := range claims {
-		holder, known := before[identity]
+		holder, existing := before[identity]
 		switch {
-		case known && (holder == disputed || slices.Contains(nodes, holder)):
+		case existing && (holder == disputed || slices.Contains(nodes, holder)):
 			after[identity] = holder
-		case !known && len(nodes) == 1:
+		case !existing && len(nodes) == 1:
 			after[identity] = nodes[0]
 		default:
 			after[identity] = disputed
@@ -88,7 +88,7 @@ func decodeHolders(data []byte) (holders, error) {
 	return h, nil
 }
 
-// record is what is known of holders. Nothing is recorded before the first request of a node.
+// record is the in-memory state of the holders. Recording starts with the first request of a node.
 type record struct {
 	wake trigger.Trigger
 
@@ -97,7 +97,7 @@ type record struct {
 	holders      holders
 }
 
-// load reads the record once. One that cannot be decoded counts as empty: contested identities are then no node's.
+// load reads the record once. An unreadable record counts as empty: contested identities then belong to no node.
 func (c *Controller) load(ctx context.Context) error {
 	c.record.mu.Lock()
 	defer c.record.mu.Unlock()
@@ -113,33 +113,33 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	known, err := decodeHolders(cm.BinaryData[holdersKey])
+	existing, err := decodeHolders(cm.BinaryData[holdersKey])
 	if err != nil {
-		c.Log.Warn("the record of the nodes' identities cannot be read and is written again", "configmap", holdersName, "error", err)
+		c.Log.Warn("the record of the nodes' identities is unreadable and will be rewritten", "configmap", holdersName, "error", err)
 		return nil
 	}
-	c.record.holders = known
+	c.record.holders = existing
 	return nil
 }
 
-// unrecorded reports whether there is no record yet, by the cache: before the first request, the record is not read for every start. If the
-// cache is late, the next change of a node is recorded.
+// unrecorded reports whether the record does not exist, by the cache, so that it is not read at every start before the first request. With
+// a stale cache, the next change of a node is recorded.
 func (c *Controller) unrecorded(ctx context.Context) (bool, error) {
 	c.record.mu.Lock()
-	known := c.record.loaded
+	existing := c.record.loaded
 	c.record.mu.Unlock()
-	if known {
+	if existing {
 		return false, nil
 	}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: holdersName}, &corev1.ConfigMap{})
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("look for the record of the nodes' identities: %w", err)
+		return false, fmt.Errorf("read the record of the nodes' identities: %w", err)
 	}
 	return err != nil, nil
 }
 
-// use begins to record, when the first request comes.
-func (r *record) use() {
+// enable starts recording with the first request.
+func (r *record) enable() {
 	r.mu.Lock()
 	first := !r.used
 	r.used = true
@@ -149,15 +149,15 @@ func (r *record) use() {
 	}
 }
 
-// holder returns the node that had an identity first; none if that is not known.
+// holder returns the node that had an identity first; empty if unknown.
 func (r *record) holder(identity string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.holders[identity]
 }
 
-// keep records who holds what, from the cached nodes.
-func (c *Controller) keep(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+// recordIdentities updates the record from the cached nodes.
+func (c *Controller) recordIdentities(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	if none, err := c.unrecorded(ctx); err != nil || none {
 		return reconcile.Result{}, err
 	}
@@ -182,7 +182,7 @@ func (c *Controller) keep(ctx context.Context, _ reconcile.Request) (reconcile.R
 			}
 		}
 	}
-	after := settle(before, claims)
+	after := assignHolders(before, claims)
 	if maps.Equal(before, after) {
 		return reconcile.Result{}, nil
 	}
@@ -200,11 +200,11 @@ func (c *Controller) keep(ctx context.Context, _ reconcile.Request) (reconcile.R
 	return reconcile.Result{}, nil
 }
 
-// otherIdentity lets changes of nodes through that change an identity.
-func otherIdentity() predicate.Predicate {
+// identityChanged passes updates of nodes that change an identity.
+func identityChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
-		after, also := e.ObjectNew.(*corev1.Node)
-		return !ok || !also || !slices.Equal(identityStrings(before), identityStrings(after))
+		after, okAfter := e.ObjectNew.(*corev1.Node)
+		return !ok || !okAfter || !slices.Equal(identityStrings(before), identityStrings(after))
 	}}
 }

@@ -31,7 +31,7 @@ func TestAnIdentityStaysWithTheNodeThatHadItFirst(t *testing.T) {
 		{"a dispute does not end in favour of who claims longest", holders{"i": disputed}, claims{"i": {"b"}}, holders{"i": disputed}},
 		{"a node takes over an address that was free", holders{"i": "a"}, claims{"i": {"a"}, "j": {"b"}}, holders{"i": "a", "j": "b"}},
 	} {
-		if diff := cmp.Diff(row.want, settle(row.before, row.claims)); diff != "" {
+		if diff := cmp.Diff(row.want, assignHolders(row.before, row.claims)); diff != "" {
 			t.Errorf("%s: %s", row.why, diff)
 		}
 	}
@@ -66,8 +66,8 @@ func TestTheRecordOfTenThousandNodesFitsIntoAConfigMap(t *testing.T) {
 // TestTheVictimOfAnotherNodesClaimGetsItsCertificate: a node that was broken into says the address and the name of another one.
 func TestTheVictimOfAnotherNodesClaimGetsItsCertificate(t *testing.T) {
 	const address, name = "192.0.2.11", "worker-1.example.com"
-	w := newWorld(t)
-	w.setAuthority(newAuthority(t).Pair())
+	w := newCluster(t)
+	w.setCA(newCA(t).Pair())
 	w.node("master-0", "192.0.2.10")
 	w.node("worker-1", "")
 	claim := func(of string) {
@@ -97,28 +97,28 @@ func TestTheVictimOfAnotherNodesClaimGetsItsCertificate(t *testing.T) {
 	w.await(time.Minute, "it is recorded", func() bool { return c.record.holder(address) == "worker-1" && c.record.holder(name) == "worker-1" })
 	claim("master-0")
 	w.await(time.Minute, "the operator sees the claim", func() bool {
-		found, err := claimed(t.Context(), c.Client, "worker-1", address)
+		found, err := findClaim(t.Context(), c.Client, "worker-1", address)
 		return err == nil && found.claimed
 	})
 	signed(ask("worker-1"))
 	denied := ask("master-0")
-	w.await(time.Minute, "who came later is denied, with the reason", func() bool {
+	w.await(time.Minute, "the later claimant is denied, with the reason", func() bool {
 		why := condition(w.get(denied.Name), certificatesv1.CertificateDenied).Message
-		return strings.Contains(why, `which another node has, too: node "worker-1" had it first`) && strings.Contains(why, address)
+		return strings.Contains(why, `which another node claims, too: node "worker-1" had it first`) && strings.Contains(why, address)
 	})
 	next := w.controller(c.Client) // what the next operator decides, which has the record alone
 	next.Live = w.Client
-	for node, want := range map[string]Verdict{"worker-1": Sign, "master-0": Deny} {
+	for node, want := range map[string]Action{"worker-1": Sign, "master-0": Deny} {
 		csr := ask(node)
 		csr.Status.Conditions = nil
-		if d, err := next.decide(t.Context(), csr); err != nil || d.Verdict != want {
-			t.Errorf("after a restart, %s: %s %s, %v", node, d.Verdict, d.Message(), err)
+		if d, err := next.decide(t.Context(), csr); err != nil || d.Action != want {
+			t.Errorf("after a restart, %s: %s %s, %v", node, d.Action, d.Message(), err)
 		}
 	}
 }
 
 // asking makes a request of a node.
-func asking(t *testing.T, w *world, node string, template *x509.CertificateRequest) *certificatesv1.CertificateSigningRequest {
+func asking(t *testing.T, w *cluster, node string, template *x509.CertificateRequest) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	csr := of(good(t), node)
 	csr.Spec.Request = encode(t, template, newKey(t))

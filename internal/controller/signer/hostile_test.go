@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// hostile is a request under construction. Each attack changes one thing so that the request must not be granted; attacks
+// hostile is a request under construction. Each attack changes one thing so that the request must be refused; attacks
 // combine.
 type hostile struct {
 	template *x509.CertificateRequest
@@ -30,13 +30,13 @@ type hostile struct {
 	mangle   func([]byte) []byte
 }
 
-// attack is one way to ask for what is not one's own.
+// attack is one way to request what the requester may not have.
 type attack struct {
 	name string
 	do   func(*hostile, *randv2.Rand)
 }
 
-// stolen are names and addresses of others.
+// stolen are names and addresses of other hosts.
 var stolen = []string{"worker-1", "master-0.evil.example", "kubernetes.default.svc", "system:masters", "localhost", "*.example.com", "master-0\x00.example.com", "00000000-0000-0000-0000-000000000000", "10.96.0.1"}
 
 func pick[T any](r *randv2.Rand, from []T) T { return from[r.IntN(len(from))] }
@@ -95,7 +95,7 @@ func attacks() []attack {
 	}
 }
 
-// newHostile makes a request of a node with some attacks in it, and says which.
+// newHostile creates a request of a node with some attacks in it, and returns their names.
 func newHostile(tb testing.TB, r *randv2.Rand, key crypto.Signer, node string) (csr *certificatesv1.CertificateSigningRequest, how string) {
 	tb.Helper()
 	all := attacks()
@@ -129,8 +129,8 @@ func TestThousandsOfHostileRequestsYieldNone(t *testing.T) {
 			node = master()
 		}
 		d := Decide(csr, node, Nodes(), now)
-		if d.Verdict != Deny || d.Reason() == "" {
-			t.Errorf("seed %d: %s%s", seed, how, d.Verdict)
+		if d.Action != Deny || d.Reason() == "" {
+			t.Errorf("seed %d: %s%s", seed, how, d.Action)
 		}
 		reasons[d.Reason()]++
 	}
@@ -139,7 +139,7 @@ func TestThousandsOfHostileRequestsYieldNone(t *testing.T) {
 	}
 }
 
-// FuzzDecide reads anything as a request of a node. Whatever is signed is harmless.
+// FuzzDecide decides arbitrary requests of a node. All signed certificates are harmless.
 func FuzzDecide(f *testing.F) {
 	key := newKey(f)
 	f.Add(good(f).Spec.Request, "ipsec tunnel", int32(600), "master-0")
@@ -147,7 +147,7 @@ func FuzzDecide(f *testing.F) {
 		csr, _ := newHostile(f, randv2.New(randv2.NewPCG(seed, 9)), key, "master-0")
 		f.Add(csr.Spec.Request, string(csr.Spec.Usages[0]), int32(1<<30), "master-0")
 	}
-	ca, err := certs.NewAuthority("signer-ca", now, 1000*24*time.Hour)
+	ca, err := certs.NewCA("signer-ca", now, 1000*24*time.Hour)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -156,20 +156,20 @@ func FuzzDecide(f *testing.F) {
 			Request: request, SignerName: SignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.KeyUsage(usage)}, ExpirationSeconds: &seconds,
 			Username: userPrefix + node, Groups: []string{"system:ovn-nodes"}}}
 		d := Decide(csr, master(), Nodes(), now)
-		if d.Verdict == Sign {
+		if d.Action == Sign {
 			issued, err := ca.Certify(d.Template, d.Key)
 			if err == nil {
 				harmless(t, issued, master(), ca)
 			}
 			return
 		}
-		if d.Verdict != Deny || len(d.Message()) > longestMessage+len("...") {
-			t.Errorf("%s with a message of %d bytes", d.Verdict, len(d.Message()))
+		if d.Action != Deny || len(d.Message()) > maxMessage+len("...") {
+			t.Errorf("%s with a message of %d bytes", d.Action, len(d.Message()))
 		}
 	})
 }
 
-// FuzzParseRequest reads anything; what can be read is one request, and reads the same again.
+// FuzzParseRequest parses arbitrary input. A parsed request is exactly one, and encodes to the same text.
 func FuzzParseRequest(f *testing.F) {
 	f.Add(good(f).Spec.Request)
 	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\n-----END CERTIFICATE REQUEST-----\n"))

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// checkKey looks at the key, and at the proof that the requester has it. A key that would cost much time is not used.
+// checkKey checks the key and the proof of possession. Keys that are expensive to verify are rejected first.
 func checkKey(request *x509.CertificateRequest, _ Node, policy Policy) []Refusal {
 	if weakness := weakness(request.PublicKey, policy); weakness != "" {
 		return []Refusal{{Reason: reasonKey, Message: weakness}}
@@ -23,27 +23,27 @@ func checkKey(request *x509.CertificateRequest, _ Node, policy Policy) []Refusal
 	return nil
 }
 
-// weakness says what is wrong with a key; it is empty if nothing is.
+// weakness describes why a key is not accepted; empty if it is.
 func weakness(key any, policy Policy) string {
-	const wayOut = "use ECDSA on P-256 or larger, Ed25519, or RSA with %d bits or more"
+	const remedy = "use ECDSA on P-256 or larger, Ed25519, or RSA with %d bits or more"
 	switch key := key.(type) {
 	case *ecdsa.PublicKey:
-		if size := key.Params().BitSize; size < policy.LeastCurve {
-			return fmt.Sprintf("the key is on a curve of %d bits; "+wayOut, size, policy.LeastRSA)
+		if size := key.Params().BitSize; size < policy.MinCurveBits {
+			return fmt.Sprintf("the key is on a curve of %d bits; "+remedy, size, policy.MinRSABits)
 		}
 	case *rsa.PublicKey:
 		size := key.N.BitLen()
 		switch {
-		case size < policy.LeastRSA:
-			return fmt.Sprintf("the RSA key has %d bits; "+wayOut, size, policy.LeastRSA)
-		case size > policy.MostRSA:
-			return fmt.Sprintf("the RSA key has %d bits; at most %d are taken", size, policy.MostRSA)
+		case size < policy.MinRSABits:
+			return fmt.Sprintf("the RSA key has %d bits; "+remedy, size, policy.MinRSABits)
+		case size > policy.MaxRSABits:
+			return fmt.Sprintf("the RSA key has %d bits; at most %d are taken", size, policy.MaxRSABits)
 		case key.E < 65537 || key.E%2 == 0:
 			return fmt.Sprintf("the RSA key has the exponent %d; use 65537", key.E)
 		}
 	case ed25519.PublicKey:
 	default:
-		return fmt.Sprintf("the key is a %T; "+wayOut, key, policy.LeastRSA)
+		return fmt.Sprintf("the key is a %T; "+remedy, key, policy.MinRSABits)
 	}
 	return ""
 }

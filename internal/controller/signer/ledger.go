@@ -10,20 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger remembers of each request what the cache cannot tell (yet). Its zero value is ready. Requests are known by their
-// names, and a request of the same name as one that has gone is another one.
+// ledger is the in-memory state of the requests. Its zero value is ready. Entries are keyed by name and valid for one UID.
 type ledger struct {
 	mu      sync.Mutex
 	entries map[string]*entry
-	// waits are the requests that have no certificate yet, and why.
-	waits map[string]error
+	// pending are the reasons why requests have no certificate yet, by request name.
+	pending map[string]error
 }
 
 type entry struct {
 	uid types.UID
-	// turn is when the request may be dealt with; zero if that was not asked yet.
+	// turn is the time when the request may be processed; zero if none is reserved.
 	turn time.Time
-	// done is true once it is answered.
+	// done is true after the request was answered.
 	done bool
 }
 
@@ -44,7 +43,7 @@ func (l *ledger) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.entries, name)
-	delete(l.waits, name)
+	delete(l.pending, name)
 }
 
 // done reports whether this process has answered a request.
@@ -60,7 +59,7 @@ func (l *ledger) finish(csr *certificatesv1.CertificateSigningRequest) {
 	l.of(csr).done = true
 }
 
-// turn returns how long a request has to wait. It asks once for each; fresh says that it did.
+// turn returns how long a request has to wait. It reserves a turn for a new request; fresh is true then.
 func (l *ledger) turn(csr *certificatesv1.CertificateSigningRequest, now time.Time, reserve func() time.Time) (wait time.Duration, fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,30 +70,30 @@ func (l *ledger) turn(csr *certificatesv1.CertificateSigningRequest, now time.Ti
 	return e.turn.Sub(now), fresh
 }
 
-// wait notes why a request has no certificate yet, nil if that is not so, and returns whether that is news.
+// wait sets the reason why a request has no certificate yet; nil removes it. It reports whether the reason is new.
 func (l *ledger) wait(csr *certificatesv1.CertificateSigningRequest, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.waits[csr.Name]
+	before := l.pending[csr.Name]
 	if why == nil {
-		delete(l.waits, csr.Name)
+		delete(l.pending, csr.Name)
 		return false
 	}
-	if l.waits == nil {
-		l.waits = map[string]error{}
+	if l.pending == nil {
+		l.pending = map[string]error{}
 	}
-	l.waits[csr.Name] = why
+	l.pending[csr.Name] = why
 	return before == nil || before.Error() != why.Error()
 }
 
-// waiting returns why requests wait, each reason once, in the order of the requests' names.
-func (l *ledger) waiting() []error {
+// waitReasons returns the distinct reasons why requests wait, in the order of the requests' names.
+func (l *ledger) waitReasons() []error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []error
 	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(l.waits)) {
-		if why := l.waits[name]; !seen[why.Error()] {
+	for _, name := range slices.Sorted(maps.Keys(l.pending)) {
+		if why := l.pending[name]; !seen[why.Error()] {
 			seen[why.Error()] = true
 			out = append(out, why)
 		}

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// A requester may make so many requests at once, and one in each interval after that. A pod that starts repeatedly
-// stays below it.
+// burst is the number of requests that a requester may make at once, interval that between further ones. A pod that restarts repeatedly
+// stays below the limit.
 const (
 	burst    = 30
 	interval = time.Second
 )
 
-// limiter gives each requester a turn for each request. Its zero value is ready.
+// limiter limits the rate of requests per requester. Its zero value is ready.
 type limiter struct {
 	mu sync.Mutex
-	// next is when the requester would have its turn if it had no burst.
+	// next is the time of the requester's next turn without burst.
 	next   map[string]time.Time
 	pruned time.Time
 }
 
-// reserve returns when it is the requester's turn, which is now or earlier for most.
+// reserve reserves the next turn of a requester and returns its time, which is now or earlier within the burst.
 func (l *limiter) reserve(requester string, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.next == nil {
 		l.next = map[string]time.Time{}
 	}
-	// Who has the whole burst again need not be remembered.
+	// Requesters with a full burst need no entry.
 	if now.Sub(l.pruned).Abs() > time.Minute {
 		for who, at := range l.next {
 			if at.Before(now) {

@@ -26,7 +26,7 @@ func (e *emptyCache) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 
 func (e *emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-func TestWhoMakesManyRequestsWaitsAndNobodyElseDoes(t *testing.T) {
+func TestOnlyARequesterOfManyRequestsWaits(t *testing.T) {
 	var l limiter
 	for i := range 100 {
 		at := l.reserve("flood", now)
@@ -47,7 +47,7 @@ func TestWhoMakesManyRequestsWaitsAndNobodyElseDoes(t *testing.T) {
 }
 
 func TestEachRequestAsksForItsTurnOnce(t *testing.T) {
-	w := &world{tb: t}
+	w := &cluster{tb: t}
 	c := w.controller(nil)
 	c.Now = func() time.Time { return now }
 	c.Events = discard{}
@@ -56,7 +56,7 @@ func TestEachRequestAsksForItsTurnOnce(t *testing.T) {
 			Spec: certificatesv1.CertificateSigningRequestSpec{Username: "flood"}}
 	}
 	for i := range burst {
-		for range 3 { // it is looked at repeatedly, while the authority is missing
+		for range 3 { // it is reconciled repeatedly while the CA is missing
 			if wait := c.admit(csr(i)); wait > 0 {
 				t.Fatalf("request %d waits for %s", i, wait)
 			}
@@ -75,7 +75,7 @@ func TestEachRequestAsksForItsTurnOnce(t *testing.T) {
 	}
 }
 
-// discard is a recorder of events that no one reads.
+// discard is an event recorder that drops all events.
 type discard struct{}
 
 func (discard) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

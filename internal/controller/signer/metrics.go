@@ -8,14 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what became of requests.
+// Metrics count answered and delayed requests.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	delayed  prometheus.Counter
 	duration prometheus.Histogram
 }
 
-// NewMetrics makes the metrics and registers them, unless the registry has them already.
+// NewMetrics creates the metrics and registers them, unless the registry has them already.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -35,14 +35,14 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(register(registry, &m.requests), register(registry, &m.delayed), register(registry, &m.duration))
 }
 
-// register registers a collector, or takes the one that is there.
+// register registers a collector, or replaces it by the registered one.
 func register[T prometheus.Collector](registry prometheus.Registerer, collector *T) error {
 	err := registry.Register(*collector)
-	have, registered := errors.AsType[prometheus.AlreadyRegisteredError](err)
+	err2, registered := errors.AsType[prometheus.AlreadyRegisteredError](err)
 	if !registered {
 		return err
 	}
-	existing, same := have.ExistingCollector.(T)
+	existing, same := err2.ExistingCollector.(T)
 	if !same {
 		return fmt.Errorf("metric is taken: %w", err)
 	}
@@ -57,7 +57,7 @@ func (m *Metrics) signed(after time.Duration) {
 
 func (m *Metrics) refused(d Decision) {
 	outcome := "denied"
-	if d.Verdict == Fail {
+	if d.Action == Fail {
 		outcome = "failed"
 	}
 	m.requests.WithLabelValues(outcome, d.Reason()).Inc()

@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ChassisAnnotation holds the name of a node in Open vSwitch, by which OVN's IPsec knows it.
+// ChassisAnnotation holds the name of a node in Open vSwitch, which OVN's IPsec uses.
 const ChassisAnnotation = "k8s.ovn.org/node-chassis-id"
 
-// indexIdentity is the index of cached nodes by what identifies them beside their name.
+// indexIdentity is the index of cached nodes by their identities other than their name.
 const indexIdentity = "signer.identity"
 
-// uuid is what a name in Open vSwitch must look like, so that it cannot be the name of another node.
+// uuid matches names in Open vSwitch; such a name cannot be the name of another node.
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// indexNodes makes the index. It is kept up by the cache, without a request.
+// indexNodes adds the index.
 func indexNodes(indexer client.FieldIndexer) error {
 	err := indexer.IndexField(context.Background(), &corev1.Node{}, indexIdentity, func(o client.Object) []string {
 		node, ok := o.(*corev1.Node)
@@ -35,7 +35,7 @@ func indexNodes(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// identityStrings returns the identities of a node as texts.
+// identityStrings returns the identities of a node as strings.
 func identityStrings(node *corev1.Node) []string {
 	all, addresses := identities(node)
 	for _, a := range addresses {
@@ -44,7 +44,7 @@ func identityStrings(node *corev1.Node) []string {
 	return all
 }
 
-// identities returns what a node says that it is beside its name.
+// identities returns the identities in the status and annotations of a node, without its name.
 func identities(node *corev1.Node) (names []string, addresses []netip.Addr) {
 	for _, a := range node.Status.Addresses {
 		switch a.Type {
@@ -64,8 +64,8 @@ func identities(node *corev1.Node) (names []string, addresses []netip.Addr) {
 	return names, addresses
 }
 
-// readNode returns what is known of the node of a name. What a node says of itself counts only as far as no other node says the same,
-// or this one had it first: kubelets write their own addresses. holder returns the node that had an identity first.
+// readNode reads a node. An identity counts if no other node claims it, or this node had it first, because kubelets write their own
+// addresses. holder returns the node that had an identity first.
 func readNode(ctx context.Context, from, cached client.Reader, holder func(string) string, name string) (Node, error) {
 	var node corev1.Node
 	err := from.Get(ctx, client.ObjectKey{Name: name}, &node)
@@ -78,7 +78,7 @@ func readNode(ctx context.Context, from, cached client.Reader, holder func(strin
 	out := Node{Name: name, Contested: map[string]string{}}
 	// own reports whether an identity is the node's.
 	own := func(identity string) (bool, error) {
-		contested, err := claimed(ctx, cached, name, identity)
+		contested, err := findClaim(ctx, cached, name, identity)
 		first := holder(identity)
 		if err != nil || !contested.claimed || first == name && !contested.name {
 			return err == nil, err
@@ -107,15 +107,15 @@ func readNode(ctx context.Context, from, cached client.Reader, holder func(strin
 	return out, nil
 }
 
-// claim is what other nodes are called, or say that they are.
+// claim is the claim of other nodes to an identity.
 type claim struct {
 	claimed bool
-	// name is true if it is the name of a node, which that node cannot choose.
+	// name is true if the identity is the name of another node, which that node cannot choose.
 	name bool
 }
 
-// claimed reports whether another node is called so, or says that it is.
-func claimed(ctx context.Context, cached client.Reader, node, identity string) (claim, error) {
+// findClaim reports whether another node has or claims an identity.
+func findClaim(ctx context.Context, cached client.Reader, node, identity string) (claim, error) {
 	if isNodeName(identity) {
 		err := cached.Get(ctx, client.ObjectKey{Name: identity}, &corev1.Node{})
 		if err == nil {
@@ -127,7 +127,7 @@ func claimed(ctx context.Context, cached client.Reader, node, identity string) (
 	}
 	var same corev1.NodeList
 	if err := cached.List(ctx, &same, client.MatchingFields{indexIdentity: identity}); err != nil {
-		return claim{}, fmt.Errorf("look for node %s: %w", identity, err)
+		return claim{}, fmt.Errorf("list nodes with identity %s: %w", identity, err)
 	}
 	for i := range same.Items {
 		if same.Items[i].Name != node {

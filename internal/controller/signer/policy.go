@@ -8,36 +8,36 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// Policy is what nodes may have. It is data; Decide is what makes it hold.
+// Policy are the rules for certificates; Decide enforces them.
 type Policy struct {
-	// Longest is how long a certificate is valid at most, and if nothing is asked for.
-	Longest time.Duration
-	// Group is what the requester must be a member of, if it is the user of a node.
+	// MaxLifetime is the maximum and default lifetime of a certificate.
+	MaxLifetime time.Duration
+	// Group is the required group of users of nodes.
 	Group string
-	// Accounts are the users of service accounts that agents on nodes have. A request of theirs comes from the node of the pod to which the token is bound,
-	// which the API server says.
+	// Accounts are the users of the service accounts of agents on nodes. Their requests come from the node of the pod to which the token is
+	// bound, as set by the API server.
 	Accounts []string
-	// Organizations may be in the subject of a request.
+	// Organizations are the allowed organizations in the subject of a request.
 	Organizations []string
-	// Usages are those that may be asked for, with what they are in a certificate.
+	// Usages maps the allowed usages to those in the certificate.
 	Usages map[certificatesv1.KeyUsage]Usage
-	// LeastRSA and MostRSA bound the keys of RSA, in bits; the latter keeps a request from costing much time.
-	LeastRSA, MostRSA int
-	// LeastCurve is the least size of an elliptic curve, in bits.
-	LeastCurve int
-	// LargestRequest bounds the text of a request, in bytes.
-	LargestRequest int
+	// MinRSABits and MaxRSABits are the allowed sizes of RSA keys; the maximum limits the cost of verification.
+	MinRSABits, MaxRSABits int
+	// MinCurveBits is the minimum size of an elliptic curve, in bits.
+	MinCurveBits int
+	// MaxRequestBytes is the maximum size of an encoded request.
+	MaxRequestBytes int
 }
 
-// Usage is what a usage of the API is in a certificate. The zero value is nothing.
+// Usage is the equivalent of an API usage in a certificate. The zero value is none.
 type Usage struct {
 	Key      x509.KeyUsage
 	Extended []x509.ExtKeyUsage
-	// More are extended usages that the standard library has no name for.
+	// More are extended usages that the standard library has no constant for.
 	More []asn1.ObjectIdentifier
 }
 
-// The extended usages that a request itself may name, beside those of the policy's usages: what a node's IPsec uses.
+// requestableExtended are the extended usages that may be in the request itself, in addition to the API usages.
 var (
 	oidIPsecIKE         = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 17}
 	oidIKEIntermediate  = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 8, 2, 2}
@@ -49,13 +49,12 @@ var (
 	requestableExtended = []asn1.ObjectIdentifier{oidServerAuth, oidClientAuth, oidIPsecEndSystem, oidIPsecTunnel, oidIPsecUser, oidIPsecIKE, oidIKEIntermediate}
 )
 
-// Nodes is the policy for nodes of OVN-Kubernetes, whose IPsec asks for "ipsec tunnel". The usages of IPsec are no longer
-// recommended (RFC 4945, section 5.1.3.12); the one that took their place goes with them, so that no implementation of IKE
-// refuses the certificate. accounts are those of Policy.Accounts.
+// Nodes returns the policy for nodes of OVN-Kubernetes, whose IPsec requests "ipsec tunnel". The usages of IPsec are deprecated (RFC 4945,
+// section 5.1.3.12); their replacement is added, so that every IKE implementation accepts the certificate. accounts sets Policy.Accounts.
 func Nodes(accounts ...string) Policy {
 	ike := []asn1.ObjectIdentifier{oidIPsecIKE}
 	return Policy{
-		Longest:       30 * 24 * time.Hour,
+		MaxLifetime:   30 * 24 * time.Hour,
 		Group:         "system:ovn-nodes",
 		Accounts:      accounts,
 		Organizations: []string{"ovnkubernetes", "system:ovn-nodes"},
@@ -68,6 +67,6 @@ func Nodes(accounts ...string) Policy {
 			certificatesv1.UsageIPsecTunnel:      {Extended: []x509.ExtKeyUsage{x509.ExtKeyUsageIPSECTunnel}, More: ike},
 			certificatesv1.UsageIPsecUser:        {Extended: []x509.ExtKeyUsage{x509.ExtKeyUsageIPSECUser}, More: ike},
 		},
-		LeastRSA: 2048, MostRSA: 8192, LeastCurve: 256, LargestRequest: 16 << 10,
+		MinRSABits: 2048, MaxRSABits: 8192, MinCurveBits: 256, MaxRequestBytes: 16 << 10,
 	}
 }

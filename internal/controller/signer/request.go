@@ -14,10 +14,10 @@ import (
 
 const blockRequest = "CERTIFICATE REQUEST"
 
-// parseRequest reads a request of at most some bytes: one block of PEM, and nothing else.
-func parseRequest(text []byte, largest int) (*x509.CertificateRequest, error) {
-	if len(text) > largest {
-		return nil, fmt.Errorf("the request has %d bytes; at most %d are read", len(text), largest)
+// parseRequest parses a request of at most maxBytes: exactly one PEM block.
+func parseRequest(text []byte, maxBytes int) (*x509.CertificateRequest, error) {
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("the request has %d bytes; at most %d are read", len(text), maxBytes)
 	}
 	block, rest := pem.Decode(text)
 	switch {
@@ -39,8 +39,8 @@ func parseRequest(text []byte, largest int) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// isServiceName reports whether a name is that of a Service in the cluster's DNS, in any domain, of the API server there, or of every
-// host. No node is called so by its administrator, and what is served under it is not a node's.
+// isServiceName reports whether a name is that of a Service in cluster DNS, of the API server, or of localhost. Such a name is never the
+// name of a node.
 func isServiceName(name string) bool {
 	labels := strings.Split(name, ".")
 	switch {
@@ -50,5 +50,5 @@ func isServiceName(name string) bool {
 	return len(labels) > 2 && slices.Contains(labels[2:], "svc")
 }
 
-// isNodeName reports whether a node can have a name.
+// isNodeName reports whether a name is valid for a node.
 func isNodeName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }

@@ -1,10 +1,10 @@
-// Package tlsprofile keeps the programs of the network on the TLS profile of an OpenShift cluster.
+// Package tlsprofile restarts the operator when the TLS profile of an OpenShift cluster changes.
 //
-// Input: spec.tlsSecurityProfile and spec.tlsAdherence of APIServer/cluster. Output: the end of the operator, in order, when
-// what follows from them differs from what it was started with; the one that starts then renders operands and serves its
-// own metrics with the new settings. A finding says when a profile cannot be followed.
+// Input: spec.tlsSecurityProfile and spec.tlsAdherence of APIServer/cluster. Output: a graceful end of the operator when the settings
+// differ from those at its start; the next process renders operands and serves metrics with the new settings. A finding reports an unusable
+// profile.
 //
-// It must never write anything. It never ends an operator over a profile that it cannot read.
+// The controller writes nothing, and never ends the operator because of an unreadable profile.
 package tlsprofile
 
 import (
@@ -30,36 +30,35 @@ import (
 )
 
 const (
-	// Name is the name of the loop in logs and on the board.
+	// Name is the name of the controller in logs and on the board.
 	Name = "tlsprofile"
-	// object is the name of the APIServer that counts.
+	// object is the name of the APIServer.
 	object = "cluster"
 )
 
-// Kind is without which the controller has nothing to do.
+// Kind is required by the controller.
 var Kind = schema.GroupKind{Group: configv1.GroupName, Kind: "APIServer"}
 
-// owns are the kinds that the controller reads from a cache of its own: the one APIServer. It is read without a type, since
-// spec.tlsAdherence is younger than the types that this project is built with.
-func owns() map[client.Object]cache.ByObject {
+// cacheOptions selects the APIServer. It is unstructured, because the vendored types lack spec.tlsAdherence.
+func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{apiServer(): {Field: fields.OneTermEqualSelector("metadata.name", object)}}
 }
 
-// Controller is the loop. All fields must be set.
+// Controller watches the TLS profile. All fields must be set.
 type Controller struct {
-	// Client reads the APIServer from the loop's cache.
+	// Client reads the APIServer from the controller's cache.
 	Client client.Reader
-	// Started are the settings that the operator was started with.
+	// Started are the settings at the start of the operator.
 	Started tlsprofile.Settings
-	// Restart ends the operator in order. It may be called more than once.
+	// Restart ends the operator gracefully. It may be called more than once.
 	Restart func()
 	Board   *report.Board
 	Log     *slog.Logger
 }
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
-	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{Kind}, Owns: owns(), Setup: c.setup}}
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{Kind}, Owns: cacheOptions(), Setup: c.setup}}
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
@@ -76,13 +75,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	c.Board.Report(Name, findings(settings)...)
 	if !settings.Equal(c.Started) {
-		c.Log.Info("the TLS profile of the cluster has changed: the operator starts again", "before", c.Started.MinVersion, "now", settings.MinVersion)
+		c.Log.Info("the TLS profile of the cluster has changed; restarting the operator", "before", c.Started.MinVersion, "now", settings.MinVersion)
 		c.Restart()
 	}
 	return reconcile.Result{}, nil
 }
 
-// Read returns the settings of the cluster. Where there is no such object, or no such kind, programs keep their own defaults.
+// Read returns the settings of the cluster. If the object or its kind does not exist, they are zero, and programs use their defaults.
 func Read(ctx context.Context, r client.Reader) (tlsprofile.Settings, error) {
 	u := apiServer()
 	err := r.Get(ctx, client.ObjectKey{Name: object}, u)

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// shipped returns config/rbac/pki.yaml, and what the loop uses of the operator's other rights.
+// shipped returns config/rbac/pki.yaml and the other permissions that the controller uses.
 func shipped(t *testing.T) []client.Object {
 	t.Helper()
 	root, err := apitest.RepositoryRoot()

@@ -12,38 +12,38 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cabundle"
 )
 
-// Where things are in OpenShift.
+// Locations of objects in OpenShift.
 const (
 	clusterName = "cluster"
-	// UserNamespace is where administrators put the ConfigMap that a Proxy names.
+	// UserNamespace is the namespace of the ConfigMap that a Proxy names.
 	UserNamespace = "openshift-config"
-	// BundleNamespace and BundleName are where everybody else finds what is to be trusted.
+	// BundleNamespace and BundleName locate the merged trust bundle.
 	BundleNamespace = "openshift-config-managed"
 	BundleName      = "trusted-ca-bundle"
-	// installNamespace, installName and installKey are where OpenShift's installer leaves its configuration.
+	// installNamespace, installName and installKey locate the installer's configuration.
 	installNamespace, installName, installKey = "kube-system", "cluster-config-v1", "install-config"
 
-	// ownerAnnotation tells people whose an object is.
+	// ownerAnnotation names the owner of an object for users.
 	ownerAnnotation, owner = "openshift.io/owning-component", "Networking / cluster-network-operator"
 )
 
-// world is all that a decision is made of.
-type world struct {
+// input is the input of a decision.
+type input struct {
 	now   time.Time
 	proxy *configv1.Proxy
-	// network, infra, install, user and bundle are nil if there is no such object.
+	// network, infra, install, user and bundle are nil if they do not exist.
 	network *configv1.Network
 	infra   *configv1.Infrastructure
 	install *corev1.ConfigMap
-	// user is the ConfigMap that the Proxy names, and bundle the one that is made of it.
+	// user is the ConfigMap that the Proxy names; bundle is the merged one.
 	user, bundle *corev1.ConfigMap
 	system       systemTrust
 	Settings
 }
 
-// gather reads the world. Proxy is nil if there is none; nothing else is read then.
-func (c *Controller) gather(ctx context.Context) (*world, error) {
-	w := &world{now: c.Now(), Settings: c.Settings}
+// observe reads the input. If there is no Proxy, it is nil and nothing else is read.
+func (c *Controller) observe(ctx context.Context) (*input, error) {
+	w := &input{now: c.Now(), Settings: c.Settings}
 	var err error
 	if w.proxy, err = read(ctx, c.Client, client.ObjectKey{Name: clusterName}, &configv1.Proxy{}); err != nil || w.proxy == nil {
 		return w, failure{reasonStatus, "read proxy", err}.orNil()
@@ -73,7 +73,7 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	return w, nil
 }
 
-// read reads an object, nil if there is none.
+// read reads an object. It returns nil if the object does not exist.
 func read[T client.Object](ctx context.Context, r client.Reader, key client.ObjectKey, into T) (T, error) {
 	err := r.Get(ctx, key, into)
 	if err == nil {
@@ -83,7 +83,7 @@ func read[T client.Object](ctx context.Context, r client.Reader, key client.Obje
 	return none, client.IgnoreNotFound(err)
 }
 
-// failure is something that could not be read or written, with the reason that stands for it.
+// failure is an error of reading or writing, with the reason for the finding.
 type failure struct {
 	reason, what string
 	err          error
@@ -92,7 +92,7 @@ type failure struct {
 func (f failure) Error() string { return fmt.Sprintf("%s: %v", f.what, f.err) }
 func (f failure) Unwrap() error { return f.err }
 
-// orNil returns the failure, or nothing if there was none.
+// orNil returns the failure, or nil if it has no error.
 func (f failure) orNil() error {
 	if f.err == nil {
 		return nil
@@ -100,7 +100,7 @@ func (f failure) orNil() error {
 	return f
 }
 
-// content returns a bundle as it is in a ConfigMap, in either of its two forms.
+// content returns the bundle in a ConfigMap, from data or binaryData.
 func content(cm *corev1.ConfigMap) (text []byte, found bool) {
 	if data, ok := cm.Data[cabundle.Key]; ok {
 		return []byte(data), true

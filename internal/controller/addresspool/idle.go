@@ -12,25 +12,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// unused decides when a cluster in which no address is managed is looked at again: without definitions no pod gets an address, so that nothing
-// is read until the first one is created.
-type unused struct {
-	// defined reports whether there is any NetworkAttachmentDefinition; nil is always.
+// idleState decides when to read a cluster without managed addresses. Without definitions no pod gets an address, so nothing is read until
+// the first one is created.
+type idleState struct {
+	// defined reports whether a NetworkAttachmentDefinition exists; nil means always.
 	defined func(context.Context) (bool, error)
-	// waiting is true while the next definition starts a reconcile. With definitions, their number does not matter: there is one reconcile in each interval.
+	// waiting is true while the next definition starts a reconcile.
 	waiting atomic.Bool
-	// since is when a reconcile first found no definition, zero while there is one, and nothingLeft that none of what they left is there either.
+	// since is the time when no definition was first found, zero while one exists. nothingLeft is true if no objects of earlier definitions
+	// exist.
 	since       time.Time
 	nothingLeft bool
 }
 
-// rest returns how long nothing has to be read, 0 if a reconcile is due, and forever if only a definition makes one due. What earlier
-// definitions left is read once, an interval later: it has time.
-func (u *unused) rest(ctx context.Context, now time.Time) (time.Duration, error) {
+// delayUntilRead returns the time until the next read: 0 if a reconcile is due, and forever if only a new definition makes one due. The
+// objects of earlier definitions are read once after an interval.
+func (u *idleState) delayUntilRead(ctx context.Context, now time.Time) (time.Duration, error) {
 	if u.defined == nil {
 		return 0, nil
 	}
-	// Set first: a definition that comes now is either found below or starts a reconcile.
+	// Set first, so that a definition that is created now is either found below or starts a reconcile.
 	u.waiting.Store(true)
 	defined, err := u.defined(ctx)
 	if err != nil {
@@ -50,20 +51,20 @@ func (u *unused) rest(ctx context.Context, now time.Time) (time.Duration, error)
 	return max(0, interval-now.Sub(u.since)), nil
 }
 
-// forever is a rest that only a definition ends.
+// forever is a delay that only a new definition ends.
 const forever = time.Duration(1<<63 - 1)
 
-// found notes what a reconcile has read.
-func (u *unused) found(w *world) {
+// recordRead records what a reconcile has read.
+func (u *idleState) recordRead(w *observation) {
 	u.nothingLeft = u.defined != nil && !u.since.IsZero() && len(w.pools)+len(w.reservations) == 0
 }
 
-// first lets a definition that is created through while the controller waits for it.
-func (u *unused) first() predicate.Predicate {
-	return predicate.And(created(), predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return u.waiting.Load() }})
+// whenWaiting passes created definitions while the controller waits for one.
+func (u *idleState) whenWaiting() predicate.Predicate {
+	return predicate.And(nodeCreated(), predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return u.waiting.Load() }})
 }
 
-// definition is a NetworkAttachmentDefinition, as the cache that controllers share has them: whole, for another controller.
+// definition returns a NetworkAttachmentDefinition for the shared cache.
 func definition() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kindDefinition)

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// markHung gives workloads whose rollout hangs their annotation, and takes it from all others that are wanted.
-func (c *Controller) markHung(ctx context.Context, rollout report.Rollout, d status.Decision) error {
+// markStalled sets the annotation on wanted workloads whose rollout is stalled, and removes it from all others.
+func (c *Controller) markStalled(ctx context.Context, rollout report.Rollout, d status.Decision) error {
 	for _, w := range rollout.Wanted {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(w.Kind))
@@ -27,8 +27,8 @@ func (c *Controller) markHung(ctx context.Context, rollout report.Rollout, d sta
 			continue
 		}
 		_, marked := u.GetAnnotations()[status.AnnotationHung]
-		if hung := slices.Contains(d.Stuck, status.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}); hung != marked {
-			if err := c.mark(ctx, u, hung); err != nil {
+		if stalled := slices.Contains(d.StalledWorkloads, status.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}); stalled != marked {
+			if err := c.mark(ctx, u, stalled); err != nil {
 				return fmt.Errorf("mark %s: %w", w, err)
 			}
 		}
@@ -36,10 +36,10 @@ func (c *Controller) markHung(ctx context.Context, rollout report.Rollout, d sta
 	return nil
 }
 
-// mark sets or removes the annotation of one object, which must still be the one that was looked at.
-func (c *Controller) mark(ctx context.Context, u *unstructured.Unstructured, hung bool) error {
+// mark sets or removes the annotation of one object with the given UID.
+func (c *Controller) mark(ctx context.Context, u *unstructured.Unstructured, stalled bool) error {
 	var value any
-	if hung {
+	if stalled {
 		value = ""
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": u.GetUID(), "annotations": map[string]any{status.AnnotationHung: value}}})

@@ -43,7 +43,7 @@ func TestADeletedConfigTakesItsFilesFromTheNodes(t *testing.T) {
 	c.reconcile()
 	c.report("infra-0", nodereport.Report{Result: "applied", File: "cluster.yml"})
 	c.deleteConfig("infra")
-	if result := c.reconcile(); result.RequeueAfter != lookSoon {
+	if result := c.reconcile(); result.RequeueAfter != retryInterval {
 		t.Errorf("the next look is in %v", result.RequeueAfter)
 	}
 	if got := c.courierOf("infra"); !strings.Contains(got, "--withdraw --to /host/etc/nmstate/openshift") || strings.Contains(got, "--from") {
@@ -79,7 +79,7 @@ func TestARoleThatIsConfiguredAgainKeepsItsCouriers(t *testing.T) {
 	if got := c.courierOf("worker"); !strings.Contains(got, "--from /files") || strings.Contains(got, "--withdraw") {
 		t.Errorf("couriers run %q", got)
 	}
-	c.is("again", networkv1.ConditionRendered, "True", "AsExpected", "")
+	c.wantCondition("again", networkv1.ConditionRendered, "True", "AsExpected", "")
 }
 
 func TestAnInvalidConfigKeepsItsFilesOnTheNodes(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAnInvalidConfigKeepsItsFilesOnTheNodes(t *testing.T) {
 	}
 }
 
-func TestNobodyIsWaitedForWhereThereIsNoNode(t *testing.T) {
+func TestWithoutNodesNothingIsWaitedFor(t *testing.T) {
 	c := newCluster(t, true)
 	c.config("workers", "role: worker\nbridge: {uplink: {interface: eno1}}")
 	c.reconcile()

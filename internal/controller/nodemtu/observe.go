@@ -13,16 +13,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// gather reads everything that step looks at, and the version of the ConfigMap.
-func (c *Controller) gather(ctx context.Context) (view, string, error) {
-	v := view{now: c.Now(), failures: c.failures}
+// observe reads the input of step, and the resource version of the ConfigMap.
+func (c *Controller) observe(ctx context.Context) (input, string, error) {
+	v := input{now: c.Now(), failures: c.failures}
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return v, "", err
 	}
 	v.nodes = make([]node, 0, len(nodes))
 	for _, n := range nodes {
-		v.nodes = append(v.nodes, node{name: n.Name, uid: string(n.UID), gone: gone(n)})
+		v.nodes = append(v.nodes, node{name: n.Name, uid: string(n.UID), unreachable: unreachable(n)})
 	}
 	var pods corev1.PodList
 	if err := c.Client.List(ctx, &pods, client.UnsafeDisableDeepCopy, client.InNamespace(c.Namespace), client.MatchingLabels{manifest.LabelComponent: component}); err != nil {
@@ -36,15 +36,15 @@ func (c *Controller) gather(ctx context.Context) (view, string, error) {
 	return v, version, err
 }
 
-// load reads the record and the version of its ConfigMap.
+// load reads the record and the resource version of its ConfigMap.
 func (c *Controller) load(ctx context.Context) (hostmtu.Record, string, error) {
 	var cm corev1.ConfigMap
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: hostmtu.ConfigMap}, &cm)
 	if client.IgnoreNotFound(err) != nil {
 		return hostmtu.Record{}, "", fmt.Errorf("read MTU of nodes: %w", err)
 	}
-	if c.pending && cm.ResourceVersion == c.over {
-		return c.written, c.over, nil
+	if c.pending && cm.ResourceVersion == c.replacedVersion {
+		return c.lastWritten, c.replacedVersion, nil
 	}
 	c.pending = false
 	if err != nil {
@@ -52,14 +52,14 @@ func (c *Controller) load(ctx context.Context) (hostmtu.Record, string, error) {
 	}
 	record, err := hostmtu.Decode(cm.Data, cm.CreationTimestamp.Time)
 	if err != nil {
-		c.Log.Warn("the record of the nodes' MTU cannot be read, so the nodes are asked again", "error", err)
+		c.Log.Warn("the record of the nodes' MTU is unreadable; probing the nodes again", "error", err)
 		return hostmtu.Record{First: cm.CreationTimestamp.Time, Settled: hostmtu.Settled(cm.Data)}, cm.ResourceVersion, nil
 	}
 	return record, cm.ResourceVersion, nil
 }
 
-// do writes the record, then starts and removes probes: an answer is kept before its pod goes.
-func (c *Controller) do(ctx context.Context, a actions, version string) error {
+// execute writes the record, then deletes and creates probes, so that a result is stored before its pod is deleted.
+func (c *Controller) execute(ctx context.Context, a actions, version string) error {
 	if a.write {
 		if err := c.write(ctx, a.record, version); err != nil {
 			return err
@@ -84,7 +84,7 @@ func (c *Controller) do(ctx context.Context, a actions, version string) error {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("start probe on node %s: %w", n.name, err)
 		}
-		c.Log.Debug("asked a node for its MTU", "node", n.name)
+		c.Log.Debug("started a probe", "node", n.name)
 	}
 	return nil
 }
@@ -99,13 +99,13 @@ func (c *Controller) write(ctx context.Context, record hostmtu.Record, version s
 	if err := c.Client.Apply(ctx, cm, fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("write MTU of nodes: %w", err)
 	}
-	c.written, c.over, c.pending = record, version, true
+	c.lastWritten, c.replacedVersion, c.pending = record, version, true
 	c.Log.Info("recorded the MTU of nodes", "nodes", len(record.Nodes), "least", record.Least(), "settled", record.Settled)
 	return nil
 }
 
-// gone reports whether the kubelet of a node does not answer.
-func gone(o client.Object) bool {
+// unreachable reports whether the kubelet of a node does not respond.
+func unreachable(o client.Object) bool {
 	n, ok := o.(*corev1.Node)
 	if !ok {
 		return false

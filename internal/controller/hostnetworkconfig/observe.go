@@ -20,36 +20,36 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// world is what decisions are made of.
-type world struct {
+// input is the input of a decision.
+type input struct {
 	// Configs are sorted by age, the oldest first, and then by name.
 	Configs []networkv1.HostNetworkConfig
 	Nodes   []node
-	// Reports are by the name of the node.
+	// Reports are the reports of nodes by the node's name.
 	Reports map[string]nodereport.Report
-	// MachineConfigs and BareMetalHosts say whether these kinds are served.
+	// MachineConfigs and BareMetalHosts are true if these kinds are available.
 	MachineConfigs, BareMetalHosts bool
-	// Machines are the BareMetalHosts by name, with the Secret that each names. Nil if no one asks for them.
+	// Machines maps the names of BareMetalHosts to the names of their Secrets. It is nil if they are not needed.
 	Machines map[string]string
-	// PullSecret is the name of the Secret with which couriers pull their image; empty is none.
+	// PullSecret is the name of the couriers' image pull secret; empty for none.
 	PullSecret string
-	// Requests are the requests to nodes that are made, by role.
+	// Requests are the existing requests to nodes, by role.
 	Requests map[string]nodereport.Requests
 	// Programs are the MachineConfigs with host-network, by role.
 	Programs map[string]program
-	// There is what the loop has made.
-	There map[objectKey]*metav1.PartialObjectMetadata
+	// Live are the objects of the controller.
+	Live map[objectKey]*metav1.PartialObjectMetadata
 }
 
-// node is what counts of a Node.
+// node is the relevant part of a Node.
 type node struct {
 	Name   string
 	Labels map[string]string
-	// Ready is the condition of that name.
+	// Ready is true if the condition Ready is True and the node is not being deleted.
 	Ready bool
 }
 
-// host is the name that the node gives itself.
+// host returns the host name of the node.
 func (n node) host() string {
 	if name := n.Labels[corev1.LabelHostname]; name != "" {
 		return name
@@ -57,21 +57,21 @@ func (n node) host() string {
 	return n.Name
 }
 
-// machineKind is the kind of bare machines.
+// machineKind returns the kind BareMetalHost.
 func machineKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "metal3.io", Version: "v1alpha1", Kind: "BareMetalHost"}
 }
 
-// gather reads the world.
-func (c *Controller) gather(ctx context.Context) (world, error) {
-	w := world{Reports: map[string]nodereport.Report{}}
+// observe reads the input of a decision.
+func (c *Controller) observe(ctx context.Context) (input, error) {
+	w := input{Reports: map[string]nodereport.Report{}}
 	for kind, served := range map[schema.GroupKind]*bool{
 		{Group: mcfgv1.GroupName, Kind: "MachineConfig"}: &w.MachineConfigs,
 		machineKind().GroupKind():                        &w.BareMetalHosts,
 	} {
 		var err error
 		if *served, err = c.Serves(kind); err != nil {
-			return w, fmt.Errorf("ask whether %s is served: %w", kind, err)
+			return w, fmt.Errorf("check whether %s is available: %w", kind, err)
 		}
 	}
 	if c.PullSecret != nil {
@@ -86,7 +86,7 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	}
 	w.Configs = configs.Items
 	slices.SortFunc(w.Configs, byAge)
-	// Nodes and reports are the cache's own, for there are thousands; nothing here writes to them.
+	// Nodes and reports are not copied from the cache, since there may be thousands; they must not be modified.
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return w, fmt.Errorf("list nodes: %w", err)
@@ -99,7 +99,7 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 		return w, err
 	}
 	var err error
-	if w.There, err = c.look(ctx, w); err != nil {
+	if w.Live, err = c.listOwned(ctx, w); err != nil {
 		return w, err
 	}
 	if err := c.readRequests(ctx, &w); err != nil {
@@ -115,12 +115,12 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	return w, c.readMachines(ctx, &w)
 }
 
-// ready reports whether a node is ready and not about to be deleted.
+// ready reports whether a node is ready and not being deleted.
 func ready(n *corev1.Node) bool {
 	return n.DeletionTimestamp == nil && status.NodeReady(n)
 }
 
-func (c *Controller) readReports(ctx context.Context, w *world) error {
+func (c *Controller) readReports(ctx context.Context, w *input) error {
 	var reports corev1.ConfigMapList
 	if err := c.Client.List(ctx, &reports, client.InNamespace(nodereport.Namespace), client.HasLabels{nodereport.Label}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list reports of nodes: %w", err)
@@ -128,7 +128,7 @@ func (c *Controller) readReports(ctx context.Context, w *world) error {
 	for i := range reports.Items {
 		report, err := nodereport.Decode(reports.Items[i].Name, reports.Items[i].Data)
 		if err != nil {
-			c.Log.Warn("a report cannot be read", "error", err)
+			c.Log.Warn("the report of a node is unreadable", "error", err)
 			continue
 		}
 		w.Reports[report.Node] = report
@@ -136,7 +136,7 @@ func (c *Controller) readReports(ctx context.Context, w *world) error {
 	return nil
 }
 
-func (c *Controller) readMachines(ctx context.Context, w *world) error {
+func (c *Controller) readMachines(ctx context.Context, w *input) error {
 	machines := &unstructured.UnstructuredList{}
 	machines.SetGroupVersionKind(machineKind())
 	if err := c.Live.List(ctx, machines, client.InNamespace(metal.Namespace)); err != nil {
@@ -150,7 +150,7 @@ func (c *Controller) readMachines(ctx context.Context, w *world) error {
 	return nil
 }
 
-// byAge orders HostNetworkConfigs, the oldest first: it keeps what a newer one claims too. Those of one second are in the order of their names.
+// byAge orders HostNetworkConfigs by age, and then by name. The oldest one wins a conflict.
 func byAge(a, b networkv1.HostNetworkConfig) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }

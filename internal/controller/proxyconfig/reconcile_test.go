@@ -25,7 +25,7 @@ func TestWithoutAProxyNothingElseIsNeeded(t *testing.T) {
 	}
 }
 
-func TestProxyIsPutIntoForceAndFollowsTheCluster(t *testing.T) {
+func TestProxyIsAppliedAndFollowsTheCluster(t *testing.T) {
 	c := newCluster(t)
 	c.infrastructure()
 	c.proxy(configv1.ProxySpec{HTTPProxy: "http://proxy:3128", HTTPSProxy: "https://proxy:3129", NoProxy: " .example.com,, localhost"})
@@ -54,7 +54,7 @@ func TestProxyIsPutIntoForceAndFollowsTheCluster(t *testing.T) {
 	c.awaitEvent("the cluster uses no proxy")
 }
 
-func TestRefusedProxyLeavesThePreviousOneInForceAndSaysWhatIsWrongWithEachField(t *testing.T) {
+func TestRefusedProxyKeepsThePreviousOneAndReportsEachField(t *testing.T) {
 	c := newCluster(t)
 	c.infrastructure()
 	c.network("10.128.0.0/14")
@@ -88,9 +88,9 @@ func TestRefusedProxyLeavesThePreviousOneInForceAndSaysWhatIsWrongWithEachField(
 	c.awaitStatus(want)
 	c.awaitQuiet()
 	findings, _, _ := c.board.Snapshot()
-	for _, said := range append(c.events(), c.log.String()) {
-		if strings.Contains(said, "hunter2") {
-			t.Errorf("the password is told: %s", said)
+	for _, text := range append(c.events(), c.log.String()) {
+		if strings.Contains(text, "hunter2") {
+			t.Errorf("the password is printed: %s", text)
 		}
 	}
 	if len(findings) > 0 {
@@ -100,7 +100,7 @@ func TestRefusedProxyLeavesThePreviousOneInForceAndSaysWhatIsWrongWithEachField(
 
 func TestTrustedCertificatesAreMergedWithTheSystems(t *testing.T) {
 	c := newCluster(t)
-	user, old := authority(t, "user", now.AddDate(1, 0, 0)), authority(t, "old", now.AddDate(-1, 0, 0))
+	user, old := newCA(t, "user", now.AddDate(1, 0, 0)), newCA(t, "old", now.AddDate(-1, 0, 0))
 	cm := c.userCA("user-ca", "# ours\n"+strings.ReplaceAll(user, "\n", "\r\n")+old+user+c.system)
 	c.proxy(configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "user-ca"}})
 	c.awaitBundle(user + c.system)
@@ -118,7 +118,7 @@ func TestTrustedCertificatesAreMergedWithTheSystems(t *testing.T) {
 			t.Errorf("%s: the bundle has changed", why)
 		}
 	}
-	next := authority(t, "next", now.AddDate(1, 0, 0))
+	next := newCA(t, "next", now.AddDate(1, 0, 0))
 	c.change(cm, next)
 	c.awaitBundle(next + c.system)
 	c.awaitQuiet()
@@ -147,17 +147,17 @@ func TestKeyThatIsMissingOrInDERFormIsExplained(t *testing.T) {
 	c.awaitFinding("InvalidProxyConfig", "is in DER form; convert it: openssl x509 -inform der")
 }
 
-func TestBundleThatDoesNotFitIsRefusedAndSaysWhy(t *testing.T) {
+func TestBundleThatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	c := newCluster(t)
 	c.proxy(configv1.ProxySpec{})
 	c.awaitBundle(c.system)
 	var large strings.Builder
 	for large.Len() < 1<<20-300_000 {
-		large.WriteString(authority(t, "large", now.AddDate(1, 0, 0), make([]byte, 30_000)...))
+		large.WriteString(newCA(t, "large", now.AddDate(1, 0, 0), make([]byte, 30_000)...))
 	}
 	var system strings.Builder
 	for system.Len() < 350_000 {
-		system.WriteString(authority(t, "system", now.AddDate(1, 0, 0), make([]byte, 30_000)...))
+		system.WriteString(newCA(t, "system", now.AddDate(1, 0, 0), make([]byte, 30_000)...))
 	}
 	c.writeSystem(system.String())
 	c.userCA("large", large.String())
@@ -190,7 +190,7 @@ func TestEditedBundleIsRepairedAndKeysOfOthersStay(t *testing.T) {
 func TestSystemWithoutTrustIsReportedAndTheUsersIsUsed(t *testing.T) {
 	c := newCluster(t)
 	c.writeSystem("")
-	user := authority(t, "user", now.AddDate(1, 0, 0))
+	user := newCA(t, "user", now.AddDate(1, 0, 0))
 	c.userCA("alone", user)
 	c.proxy(configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "alone"}})
 	c.awaitFinding("GenerateConfigMapFailure", c.systemFile, "is empty", "mount a bundle into the operator's pod")
@@ -216,11 +216,11 @@ func TestUnreachableEndpointKeepsTheProxyAndHoldsNothingUp(t *testing.T) {
 	c.edit(func(s *configv1.ProxySpec) { s.HTTPProxy = proxy.URL })
 	c.awaitStatus(configv1.ProxyStatus{HTTPProxy: proxy.URL, NoProxy: merged})
 	c.awaitQuiet()
-	// Whom to trust matters, too.
-	c.change(cm, authority(t, "another", now.AddDate(1, 0, 0)))
-	c.awaitFinding("InvalidProxyConfig", "put that authority in the ConfigMap that spec.trustedCA names")
+	// A change of the CAs starts a new round, too.
+	c.change(cm, newCA(t, "another", now.AddDate(1, 0, 0)))
+	c.awaitFinding("InvalidProxyConfig", "add that CA to the ConfigMap that spec.trustedCA names")
 	if got := c.get().Status.HTTPProxy; got != proxy.URL {
-		t.Errorf("the proxy was taken out of force: %q", got)
+		t.Errorf("the proxy was removed: %q", got)
 	}
 }
 
@@ -249,6 +249,6 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if after := writes(); after != before {
-		t.Errorf("%d writes in passes that found nothing to do", after-before)
+		t.Errorf("%d writes in reconciles without changes", after-before)
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// ConfigMapName is the ConfigMap, in the operator's namespace, with the names of MachineConfigs that are or were the
-	// operator's and that a pool may still use.
+	// ConfigMapName is the ConfigMap, in the operator's namespace, with the names of the operator's current and former MachineConfigs that
+	// a pool may use.
 	ConfigMapName = "machine-configs"
 	// keyNames is its key; the value is a JSON list of names.
 	keyNames = "names"
@@ -24,11 +24,11 @@ const (
 	fieldManager = client.FieldOwner("cluster-network-operator/machineconfig")
 )
 
-func ours() labels.Selector { return labels.SelectorFromSet(managed) }
+func managedSelector() labels.Selector { return labels.SelectorFromSet(managed) }
 
-// gather reads everything that decide looks at.
-func (c *Controller) gather(ctx context.Context) (world, error) {
-	var w world
+// observe reads the input of decide.
+func (c *Controller) observe(ctx context.Context) (input, error) {
+	var w input
 	configs := metadataList()
 	if err := c.Client.List(ctx, configs); err != nil {
 		return w, fmt.Errorf("list MachineConfigs: %w", err)
@@ -48,12 +48,12 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return w, fmt.Errorf("read ConfigMap %s: %w", ConfigMapName, err)
 	}
-	w.Remembered = decodeNames(record.Data[keyNames])
+	w.Recorded = decodeNames(record.Data[keyNames])
 	return w, nil
 }
 
-// decodeNames reads the record. What someone has made of it that is no list of names is forgotten: the worst that
-// comes of it is that a MachineConfig which was being removed is no longer followed.
+// decodeNames reads the record. An unreadable record counts as empty: at worst, a MachineConfig that is being removed is no longer
+// reported.
 func decodeNames(text string) []string {
 	var names []string
 	if json.Unmarshal([]byte(text), &names) != nil {
@@ -63,8 +63,8 @@ func decodeNames(text string) []string {
 	return slices.Compact(names)
 }
 
-// remember writes the names if they have changed. Where there never was one, nothing is written.
-func (c *Controller) remember(ctx context.Context, before, names []string) error {
+// writeRecord writes the names if they have changed.
+func (c *Controller) writeRecord(ctx context.Context, before, names []string) error {
 	if slices.Equal(before, names) {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (c *Controller) remember(ctx context.Context, before, names []string) error
 	if err := c.Client.Apply(ctx, record, fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("write ConfigMap %s: %w", ConfigMapName, err)
 	}
-	c.Log.Info("MachineConfigs are followed", "names", names)
+	c.Log.Info("recorded MachineConfigs", "names", names)
 	return nil
 }
 

@@ -20,15 +20,15 @@ import (
 
 func TestWhoAsksGetsTheCertificatesAndKeepsEverythingElse(t *testing.T) {
 	c := newCluster(t)
-	first, second := authority(t, "first"), authority(t, "second")
+	first, second := newCA(t, "first"), newCA(t, "second")
 	c.trust(first)
-	c.asking("before", func(cm *corev1.ConfigMap) {
+	c.request("before", func(cm *corev1.ConfigMap) {
 		cm.Data, cm.BinaryData = map[string]string{"mine": "1", "ca-bundle.crt": "placeholder"}, map[string][]byte{"raw": {0xff}}
 		cm.Annotations = map[string]string{ownerAnnotation: "team a"}
 	})
 	c.start()
 	c.awaitInjected("before", first)
-	c.asking("after")
+	c.request("after")
 	c.awaitInjected("after", first)
 	if cm := c.get("before"); cm.Data["mine"] != "1" || len(cm.BinaryData["raw"]) != 1 || cm.Annotations[ownerAnnotation] != "team a" {
 		t.Errorf("what is not ours has changed: %v, %v, %v", cm.Data["mine"], cm.BinaryData, cm.Annotations)
@@ -39,12 +39,12 @@ func TestWhoAsksGetsTheCertificatesAndKeepsEverythingElse(t *testing.T) {
 	c.trust(first + second)
 	c.awaitInjected("before", first+second)
 	c.awaitInjected("after", first+second)
-	c.settled("all have them")
+	c.wantNoWrites("all have them")
 	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateInjected); got != 2 {
 		t.Errorf("the metric counts %v", got)
 	}
 	c.edit("after", func(cm *corev1.ConfigMap) { cm.Data["mine"] = "2" })
-	c.settled("another key was written")
+	c.wantNoWrites("another key was written")
 	c.edit("after", func(cm *corev1.ConfigMap) { delete(cm.Data, "ca-bundle.crt") })
 	c.awaitInjected("after", first+second)
 	if c.get("after").Data["mine"] != "2" {
@@ -52,18 +52,18 @@ func TestWhoAsksGetsTheCertificatesAndKeepsEverythingElse(t *testing.T) {
 	}
 }
 
-func TestRestartedLoopWritesNothingThatIsRight(t *testing.T) {
+func TestARestartedControllerWritesNoCurrentConfigMap(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
-	c.asking("a")
+	c.request("a")
 	c.start()
 	c.awaitInjected("a", first)
 	c.stop()
 	before := c.writes()
 	c.edit("a", func(cm *corev1.ConfigMap) { cm.Data["mine"] = "1" })
 	c.start()
-	c.asking("b")
+	c.request("b")
 	c.awaitInjected("b", first)
 	if n := c.writes() - before; n != 1 {
 		t.Errorf("%d writes after a restart, of which one was needed", n)
@@ -76,10 +76,10 @@ func TestRestartedLoopWritesNothingThatIsRight(t *testing.T) {
 
 func TestWhoStopsAskingLosesTheCertificatesAndNothingElse(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
 	for _, name := range []string{"watched", "meanwhile", "own"} {
-		c.asking(name, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"mine": "1"} })
+		c.request(name, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"mine": "1"} })
 	}
 	c.start()
 	for _, name := range []string{"watched", "meanwhile", "own"} {
@@ -109,19 +109,19 @@ func TestWhoStopsAskingLosesTheCertificatesAndNothingElse(t *testing.T) {
 	c.awaitInjected("watched", first)
 }
 
-func TestWhatCannotBeWrittenIsSaidThereAndNotTriedAgain(t *testing.T) {
+func TestRefusalsAreEventsAndNotRetried(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
 	yes := true
-	c.asking("immutable", func(cm *corev1.ConfigMap) { cm.Immutable = &yes })
-	c.asking("large", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"mine": strings.Repeat("x", 1<<20-100)} })
-	c.asking("fine")
+	c.request("immutable", func(cm *corev1.ConfigMap) { cm.Immutable = &yes })
+	c.request("large", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"mine": strings.Repeat("x", 1<<20-100)} })
+	c.request("fine")
 	c.start()
 	c.awaitInjected("fine", first)
 	c.awaitEvent("immutable", "Warning CABundleImmutable: the ConfigMap is immutable, so that trusted certificates cannot be injected: recreate it without immutable")
 	c.awaitEvent("large", "Warning CABundleTooLarge: with the trusted certificates the ConfigMap would have more than the 1048576 bytes")
-	c.settled("two are refused")
+	c.wantNoWrites("two are refused")
 	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused); got != 2 {
 		t.Errorf("the metric counts %v", got)
 	}
@@ -134,11 +134,11 @@ func TestWhatCannotBeWrittenIsSaidThereAndNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRefusingAdmissionIsSaidOnTheConfigMap(t *testing.T) {
+func TestRefusalByAdmissionIsAnEventOnTheConfigMap(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
-	c.asking("guarded")
+	c.request("guarded")
 	fail := admissionv1.Fail
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "guard"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy: &fail,
@@ -157,14 +157,14 @@ func TestRefusingAdmissionIsSaidOnTheConfigMap(t *testing.T) {
 	})
 	c.start()
 	c.awaitEvent("guarded", "hands off")
-	c.settled("it is refused")
+	c.wantNoWrites("it is refused")
 }
 
-func TestNamespaceThatGoesIsNoTrouble(t *testing.T) {
+func TestATerminatingNamespaceIsNoProblem(t *testing.T) {
 	c := newCluster(t)
-	first, second := authority(t, "first"), authority(t, "second")
+	first, second := newCA(t, "first"), newCA(t, "second")
 	c.trust(first)
-	c.asking("going", func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/held"} })
+	c.request("going", func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/held"} })
 	c.start()
 	c.awaitInjected("going", first)
 	if err := c.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}); err != nil {
@@ -174,17 +174,17 @@ func TestNamespaceThatGoesIsNoTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.trust(second)
-	c.settled("the namespace goes")
+	c.wantNoWrites("the namespace goes")
 	c.edit("going", func(cm *corev1.ConfigMap) { cm.Finalizers = nil })
-	c.settled("the ConfigMap is gone")
+	c.wantNoWrites("the ConfigMap is gone")
 }
 
 func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
 	c := newCluster(t)
-	c.asking("a", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"ca-bundle.crt": "mine"} })
+	c.request("a", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"ca-bundle.crt": "mine"} })
 	c.start()
-	c.settled("there is no source")
-	first := authority(t, "first")
+	c.wantNoWrites("there is no source")
+	first := newCA(t, "first")
 	c.trust(first)
 	c.awaitInjected("a", first)
 	for why, data := range map[string]map[string]string{
@@ -193,7 +193,7 @@ func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
 		"has no certificate in PEM form": {"ca-bundle.crt": "nonsense"},
 		"has no END line":                {"ca-bundle.crt": first + first[:50]},
 	} {
-		c.origin(data)
+		c.source(data)
 		eventually.Is(t, "a finding with "+why, func() bool {
 			findings, _, _ := c.board.Snapshot()
 			return len(findings) == 1 && findings[0].Component == "InjectorConfig" && findings[0].Reason == "InvalidInjectorConfig" &&
@@ -207,26 +207,26 @@ func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
 	eventually.Is(t, "the finding is gone", func() bool { findings, _, _ := c.board.Snapshot(); return len(findings) == 0 })
 }
 
-func TestWhoKeepsWritingTheKeyIsNamedAndNotFoughtWith(t *testing.T) {
+func TestAClientThatKeepsWritingTheKeyIsNamed(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
-	c.asking("fought")
+	c.request("fought")
 	c.start()
 	for i := range contestedAfter + 1 {
 		c.awaitInjected("fought", first)
 		time.Sleep(50 * time.Millisecond) // the loop sees its own write, as it would in life
 		c.edit("fought", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = strings.Repeat("theirs", i+1) })
 	}
-	c.awaitEvent("fought", `Warning CABundleContested: the field manager "someone" keeps writing the key ca-bundle.crt`)
-	c.settled("it is contested")
+	c.awaitEvent("fought", `Warning CABundleContested: the field manager "kubectl-edit" keeps writing the key ca-bundle.crt`)
+	c.wantNoWrites("it is contested")
 	c.edit("fought", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = "again" })
-	c.settled("it is written once more")
+	c.wantNoWrites("it is written once more")
 	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateContested); got != 1 {
 		t.Errorf("the metric counts %v", got)
 	}
 	// Other certificates are another matter.
-	second := authority(t, "second")
+	second := newCA(t, "second")
 	c.trust(second)
 	c.awaitInjected("fought", second)
 }
@@ -252,25 +252,25 @@ func (c *cluster) forge(name, text string) {
 
 func TestAnotherContentUnderTheOperatorsNameIsUndone(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
-	c.asking("watched")
-	c.asking("meanwhile")
-	c.asking("fixed")
+	c.request("watched")
+	c.request("meanwhile")
+	c.request("fixed")
 	c.start()
 	for _, name := range []string{"watched", "meanwhile", "fixed"} {
 		c.awaitInjected(name, first)
 	}
-	c.forge("watched", authority(t, "forged"))
+	c.forge("watched", newCA(t, "forged"))
 	c.awaitInjected("watched", first)
 	c.stop()
-	c.forge("meanwhile", authority(t, "forged"))
-	c.forge("fixed", authority(t, "forged"))
+	c.forge("meanwhile", newCA(t, "forged"))
+	c.forge("fixed", newCA(t, "forged"))
 	c.edit("fixed", func(cm *corev1.ConfigMap) { yes := true; cm.Immutable = &yes })
 	c.start()
 	c.awaitInjected("meanwhile", first)
 	c.awaitEvent("fixed", "Warning CABundleImmutable")
-	c.settled("all is right, or cannot be")
+	c.wantNoWrites("all is right, or cannot be")
 	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused); got != 1 {
 		t.Errorf("%v are refused", got)
 	}
@@ -280,14 +280,14 @@ func TestWhoKeepsForgingIsNamed(t *testing.T) {
 	c := newCluster(t)
 	var ahead atomic.Int64 // the time between two reads of a ConfigMap does not have to pass
 	c.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.trust(first)
-	c.asking("fought")
+	c.request("fought")
 	c.start()
 	for i := range contestedAfter + 1 {
 		c.awaitInjected("fought", first)
-		ahead.Add(int64(readEvery))
-		c.forge("fought", authority(t, strings.Repeat("forged", i+1)))
+		ahead.Add(int64(readInterval))
+		c.forge("fought", newCA(t, strings.Repeat("forged", i+1)))
 	}
 	c.awaitEvent("fought", "Warning CABundleContested: another client with the operator's field manager "+
 		`"cluster-network-operator/configmap_ca" keeps writing the key ca-bundle.crt`)
@@ -297,55 +297,55 @@ func TestANamespaceGetsCertificatesInTheOldestConfigMapsOnly(t *testing.T) {
 	c := newCluster(t)
 	var ahead atomic.Int64
 	c.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	first, second := authority(t, "first"), authority(t, "second")
+	first, second := newCA(t, "first"), newCA(t, "second")
 	c.trust(first)
 	name := func(i int) string { return fmt.Sprintf("asking-%03d", i) }
-	for i := range perNamespace {
-		c.asking(name(i))
+	for i := range maxPerNamespace {
+		c.request(name(i))
 	}
 	// The API server's times have whole seconds, and names decide within one.
-	for _, i := range []int{perNamespace, perNamespace + 1} {
-		c.asking(name(i))
+	for _, i := range []int{maxPerNamespace, maxPerNamespace + 1} {
+		c.request(name(i))
 	}
 	c.start()
-	c.awaitEvent(name(perNamespace), fmt.Sprintf("Warning CABundleLimit: namespace %s has more than 100 ConfigMaps with the label %s",
+	c.awaitEvent(name(maxPerNamespace), fmt.Sprintf("Warning CABundleLimit: namespace %s has more than 100 ConfigMaps with the label %s",
 		c.namespace, InjectLabel))
-	c.awaitEvent(name(perNamespace+1), "Warning CABundleLimit")
-	for i := range perNamespace {
+	c.awaitEvent(name(maxPerNamespace+1), "Warning CABundleLimit")
+	for i := range maxPerNamespace {
 		c.awaitInjected(name(i), first)
 	}
-	c.settled("the others do not get them")
+	c.wantNoWrites("the others do not get them")
 	states := func(state string) float64 { return c.metric("cluster_network_operator_trusted_ca_configmaps", state) }
-	if injected, refused := states(stateInjected), states(stateRefused); injected != perNamespace || refused != 2 {
+	if injected, refused := states(stateInjected), states(stateRefused); injected != maxPerNamespace || refused != 2 {
 		t.Errorf("%v are injected, %v refused", injected, refused)
 	}
 	if err := c.Client.Delete(t.Context(), c.get(name(0))); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Is(t, "it is forgotten", func() bool { return states(stateInjected) == perNamespace-1 })
-	ahead.Add(int64(limitKept))
+	eventually.Is(t, "it is forgotten", func() bool { return states(stateInjected) == maxPerNamespace-1 })
+	ahead.Add(int64(limitCacheTime))
 	c.trust(second)
-	for i := range perNamespace {
+	for i := range maxPerNamespace {
 		c.awaitInjected(name(i+1), second)
 	}
-	c.settled("there is one that does not get them")
-	if got := c.get(name(perNamespace + 1)).Data["ca-bundle.crt"]; got != "" {
+	c.wantNoWrites("there is one that does not get them")
+	if got := c.get(name(maxPerNamespace + 1)).Data["ca-bundle.crt"]; got != "" {
 		t.Errorf("the youngest has %q", got)
 	}
-	if n := len(c.events(name(perNamespace + 1))); n != 1 {
+	if n := len(c.events(name(maxPerNamespace + 1))); n != 1 {
 		t.Errorf("%d events", n)
 	}
 }
 
 func TestSourceItselfIsNeverATarget(t *testing.T) {
 	c := newCluster(t)
-	first := authority(t, "first")
+	first := newCA(t, "first")
 	c.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bundleNamespace, Name: bundleName, Labels: map[string]string{InjectLabel: "true"}},
 		Data: map[string]string{"ca-bundle.crt": first}})
-	c.asking("a")
+	c.request("a")
 	c.start()
 	c.awaitInjected("a", first)
-	c.settled("the source asks for itself")
+	c.wantNoWrites("the source asks for itself")
 	var cm corev1.ConfigMap
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: bundleNamespace, Name: bundleName}, &cm); err != nil || cm.Annotations[hashAnnotation] != "" {
 		t.Errorf("%v, %v", cm.Annotations, err)

@@ -15,33 +15,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// follow applies what is wanted unless the Network says it already, and returns the Network as it is then with
-// the fields in which it still differs. A field that a third party has set is left to them: applying is not
-// forced, so that the API server refuses it.
-func (c *Controller) follow(ctx context.Context, config *networkoperatorv1.NetworkConfig, wanted *operatorv1.NetworkSpec, network *operatorv1.Network) (*operatorv1.Network, []string, error) {
+// syncNetwork applies the wanted specification if the Network differs, and returns the resulting Network with the differing fields. The
+// apply is not forced, so fields of other clients stay.
+func (c *Controller) syncNetwork(ctx context.Context, config *networkoperatorv1.NetworkConfig, wanted *operatorv1.NetworkSpec, network *operatorv1.Network) (*operatorv1.Network, []string, error) {
 	at := generations{config: config.Generation}
 	if network != nil {
 		at.network = network.Generation
 		differences, err := networkconfig.Differences(wanted, &network.Spec)
-		if err != nil || len(differences) == 0 && (acknowledged(config) == "" || acknowledged(config) == acknowledged(network)) || at == c.refused {
+		if err != nil || len(differences) == 0 && (acknowledged(config) == "" || acknowledged(config) == acknowledged(network)) || at == c.lastConflict {
 			return network, differences, err
 		}
 	}
-	made, err := c.apply(ctx, config, wanted)
+	result, err := c.apply(ctx, config, wanted)
 	switch {
 	case apierrors.IsConflict(err) && network != nil:
-		c.refused = at
+		c.lastConflict = at
 		differences, err := networkconfig.Differences(wanted, &network.Spec)
 		return network, differences, err
 	case err != nil:
 		return network, nil, fmt.Errorf("apply network: %w", err)
 	}
-	differences, err := networkconfig.Differences(wanted, &made.Spec)
+	differences, err := networkconfig.Differences(wanted, &result.Spec)
 	if len(differences) > 0 {
-		c.refused = generations{config: config.Generation, network: made.Generation}
+		c.lastConflict = generations{config: config.Generation, network: result.Generation}
 	}
-	c.Log.Info("Network/cluster follows NetworkConfig/default", "generation", config.Generation)
-	return made, differences, err
+	c.Log.Info("applied NetworkConfig/default to Network/cluster", "generation", config.Generation)
+	return result, differences, err
 }
 
 // apply applies the Network and returns it.
@@ -50,7 +49,7 @@ func (c *Controller) apply(ctx context.Context, config *networkoperatorv1.Networ
 	if err != nil {
 		return nil, err
 	}
-	// The short form does not have it, and Go writes it even when it says nothing.
+	// The short form does not have the field, and Go encodes its zero value.
 	delete(spec, "disableNetworkDiagnostics")
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Network"))
@@ -61,12 +60,12 @@ func (c *Controller) apply(ctx context.Context, config *networkoperatorv1.Networ
 	if err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldManager); err != nil {
 		return nil, err
 	}
-	made := &operatorv1.Network{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made); err != nil {
+	result := &operatorv1.Network{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, result); err != nil {
 		return nil, err
 	}
-	return made, nil
+	return result, nil
 }
 
-// acknowledged returns the hash with which the user has acknowledged a change.
+// acknowledged returns the acknowledgement of the user.
 func acknowledged(o client.Object) string { return o.GetAnnotations()[pipeline.AcknowledgeAnnotation] }

@@ -16,33 +16,33 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// verdict is what can be said of a world by looking at it.
-type verdict struct {
+// assessment is the result of checking the input, before probes.
+type assessment struct {
 	trust
-	// invalid are mistakes in the specification.
+	// invalid are the errors of the specification.
 	invalid field.ErrorList
-	// noProxy is the merged list, and missing what it cannot be made for.
+	// noProxy is the merged list; missing are the problems that prevent merging.
 	noProxy string
 	missing []noproxy.Problem
-	// round is what to probe; nil is nothing.
-	round *round
+	// probeRound are the endpoints to probe; nil means none.
+	probeRound *probeRound
 }
 
-// judge looks at a world.
-func judge(w *world) verdict {
+// assess checks the input.
+func assess(w *input) assessment {
 	spec := &w.proxy.Spec
-	v := verdict{trust: decideTrust(w), invalid: noproxy.Validate(spec)}
+	v := assessment{trust: decideTrust(w), invalid: noproxy.Validate(spec)}
 	if !noproxy.IsSet(spec) {
 		return v
 	}
 	v.noProxy, v.missing = mergeNoProxy(w)
 	if len(v.invalid) == 0 && len(v.errs) == 0 && len(spec.ReadinessEndpoints) > 0 {
-		v.round = newRound(spec, v.merged.PEM)
+		v.probeRound = newProbeRound(spec, v.merged.PEM)
 	}
 	return v
 }
 
-func mergeNoProxy(w *world) (string, []noproxy.Problem) {
+func mergeNoProxy(w *input) (string, []noproxy.Problem) {
 	c := noproxy.Cluster{HostedControlPlane: w.HostedControlPlane, ProxyInternalAPIServer: w.ProxyInternalAPIServer}
 	if w.network != nil {
 		c.Network = &w.network.Status
@@ -57,16 +57,16 @@ func mergeNoProxy(w *world) (string, []noproxy.Problem) {
 	return noproxy.Merge(w.proxy.Spec.NoProxy, c)
 }
 
-// machineNetworks returns the networks of machines that the ConfigMap of OpenShift's installer names, or why they cannot be
-// known. No ConfigMap is no problem: the cluster was made by another installer. One without the install-config is: without
-// these networks nodes would reach one another through the proxy.
+// machineNetworks returns the machine networks in the ConfigMap of OpenShift's installer, or the problem that prevents reading them. A
+// missing ConfigMap is allowed, since the cluster may have another installer. A ConfigMap without install-config is a problem: nodes would
+// connect to each other through the proxy.
 func machineNetworks(cm *corev1.ConfigMap) (cidrs []string, problem string) {
 	if cm == nil {
 		return nil, ""
 	}
 	document := cm.Data[installKey]
 	if strings.TrimSpace(document) == "" {
-		return nil, fmt.Sprintf("it has no key %s, which names the networks of machines (its keys: %s); restore the key, or delete the ConfigMap and list these networks in spec.noProxy of the Proxy", installKey, keys(cm))
+		return nil, fmt.Sprintf("it has no key %s, which contains the machine networks (its keys: %s); restore the key, or delete the ConfigMap and list these networks in spec.noProxy of the Proxy", installKey, keys(cm))
 	}
 	cidrs, err := noproxy.MachineNetworks([]byte(document))
 	if err != nil {
@@ -75,9 +75,9 @@ func machineNetworks(cm *corev1.ConfigMap) (cidrs []string, problem string) {
 	return cidrs, ""
 }
 
-// newRound lists the endpoints with the proxy that each is asked through.
-func newRound(spec *configv1.ProxySpec, roots string) *round {
-	r := &round{roots: roots}
+// newProbeRound returns the endpoints with the proxy for each.
+func newProbeRound(spec *configv1.ProxySpec, roots string) *probeRound {
+	r := &probeRound{roots: roots}
 	for i, endpoint := range spec.ReadinessEndpoints {
 		proxy := spec.HTTPProxy
 		if u, err := url.Parse(endpoint); err == nil && u.Scheme == "https" && spec.HTTPSProxy != "" {
@@ -88,32 +88,32 @@ func newRound(spec *configv1.ProxySpec, roots string) *round {
 	return r
 }
 
-// decision is what to write and to say.
+// decision is the result of a reconcile.
 type decision struct {
-	// bundle is what is to be trusted; nil is that it stays as it is.
+	// bundle is the trust bundle to write; nil means no change.
 	bundle *string
-	// status is that of the Proxy; nil is that it stays as it is.
+	// status is the status of the Proxy to write; nil means no change.
 	status   *configv1.ProxyStatus
 	findings []status.Finding
-	// notes are told to who looks at the Proxy.
+	// notes are recorded as events on the Proxy.
 	notes []note
-	// again is after how long to look again.
-	again time.Duration
+	// requeueAfter is the time until the next reconcile.
+	requeueAfter time.Duration
 }
 
-// conclude decides. Answers are those of the probes; done is false while there are none yet.
-func conclude(w *world, v verdict, answers []answer, done bool) decision {
-	d := decision{again: systemInterval, bundle: decideBundle(w, v)}
+// decide returns the decision. done is false while there are no probe results yet.
+func decide(w *input, v assessment, results []probeResult, done bool) decision {
+	d := decision{requeueAfter: systemInterval, bundle: decideBundle(w, v)}
 	if !v.merged.Next.IsZero() {
-		d.again = min(d.again, max(time.Second, v.merged.Next.Sub(w.now)+time.Second))
+		d.requeueAfter = min(d.requeueAfter, max(time.Second, v.merged.Next.Sub(w.now)+time.Second))
 	}
-	failed := failures(answers)
+	failed := failures(results)
 	if len(failed) > 0 {
-		d.again = min(d.again, probeInterval)
+		d.requeueAfter = min(d.requeueAfter, probeInterval)
 	}
 	d.findings, d.notes = explain(w, v, failed)
 	refused := len(v.invalid) > 0 || len(v.errs) > 0 || len(v.missing) > 0 || len(failed) > 0 || v.tooLarge != ""
-	if refused || v.round != nil && !done {
+	if refused || v.probeRound != nil && !done {
 		return d
 	}
 	d.status = &configv1.ProxyStatus{}
@@ -123,9 +123,9 @@ func conclude(w *world, v verdict, answers []answer, done bool) decision {
 	return d
 }
 
-// decideBundle returns what is to be trusted. A bundle that is there is not removed for a mistake; if there is none yet,
-// the system's is better than nothing.
-func decideBundle(w *world, v verdict) *string {
+// decideBundle returns the bundle to write; nil means no change. An existing bundle is not replaced while the configuration is invalid;
+// without one, the system's CAs are written.
+func decideBundle(w *input, v assessment) *string {
 	switch {
 	case v.merged.Count == 0, v.tooLarge != "":
 		return nil
@@ -135,8 +135,8 @@ func decideBundle(w *world, v verdict) *string {
 	return &v.merged.PEM
 }
 
-func failures(answers []answer) (failed []answer) {
-	for _, a := range answers {
+func failures(results []probeResult) (failed []probeResult) {
+	for _, a := range results {
 		if a.problem != "" {
 			failed = append(failed, a)
 		}
@@ -144,7 +144,7 @@ func failures(answers []answer) (failed []answer) {
 	return failed
 }
 
-// keys lists the keys of a ConfigMap, for someone who has misspelled one.
+// keys returns the keys of a ConfigMap for a message.
 func keys(cm *corev1.ConfigMap) string {
 	all := append(slices.Collect(maps.Keys(cm.Data)), slices.Collect(maps.Keys(cm.BinaryData))...)
 	if len(all) == 0 {

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// carryOut does what was decided. It changes its argument to what the API server has stored.
-func (c *Controller) carryOut(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, d Decision) error {
-	switch d.Verdict {
+// execute carries out a decision. It updates csr to the stored version.
+func (c *Controller) execute(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, d Decision) error {
+	switch d.Action {
 	case Deny:
 		return c.refuse(ctx, csr, certificatesv1.CertificateDenied, d)
 	case Fail:
@@ -25,7 +25,7 @@ func (c *Controller) carryOut(ctx context.Context, csr *certificatesv1.Certifica
 	return nil
 }
 
-// refuse writes the condition that ends a request.
+// refuse sets the condition that ends a request.
 func (c *Controller) refuse(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType, d Decision) error {
 	c.condition(csr, kind, d.Reason(), d.Message())
 	var err error
@@ -39,12 +39,12 @@ func (c *Controller) refuse(ctx context.Context, csr *certificatesv1.Certificate
 	}
 	c.ledger.finish(csr)
 	c.Metrics.refused(d)
-	c.tell(csr, true, d.Reason(), d.Message())
+	c.event(csr, true, d.Reason(), d.Message())
 	c.Log.Info("refused a certificate", "request", csr.Name, "user", csr.Spec.Username, "reason", d.Reason(), "message", d.Message())
 	return nil
 }
 
-// approve writes that a request may be signed, unless someone has done so.
+// approve sets the condition Approved unless it is set.
 func (c *Controller) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, d Decision) error {
 	if has(csr, certificatesv1.CertificateApproved) {
 		return nil
@@ -60,15 +60,15 @@ func (c *Controller) approve(ctx context.Context, csr *certificatesv1.Certificat
 	return nil
 }
 
-// sign writes the certificate.
+// sign signs the request and stores the certificate.
 func (c *Controller) sign(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, d Decision) error {
-	signs, err := c.authority.read(ctx, c.Live, c.Now())
+	ca, err := c.ca.read(ctx, c.Live, c.Now())
 	if err != nil {
 		return err
 	}
-	certificate, err := signs.Certify(d.Template, d.Key)
+	certificate, err := ca.Certify(d.Template, d.Key)
 	if err != nil {
-		return &authorityError{"SigningFailure", err}
+		return &caError{"SigningFailure", err}
 	}
 	csr.Status.Certificate = certificate
 	if err := c.Client.Status().Update(ctx, csr, fieldManager); err != nil {
@@ -76,7 +76,7 @@ func (c *Controller) sign(ctx context.Context, csr *certificatesv1.CertificateSi
 	}
 	c.ledger.finish(csr)
 	c.Metrics.signed(c.Now().Sub(csr.CreationTimestamp.Time))
-	c.tell(csr, false, "Signed", fmt.Sprintf("signed a certificate for %s, valid until %s", d.Template.Subject.CommonName, d.Template.NotAfter.Format("2006-01-02 15:04 MST")))
+	c.event(csr, false, "Signed", fmt.Sprintf("signed a certificate for %s, valid until %s", d.Template.Subject.CommonName, d.Template.NotAfter.Format("2006-01-02 15:04 MST")))
 	c.Log.Info("signed a certificate", "request", csr.Name, "for", d.Template.Subject.CommonName)
 	return nil
 }
@@ -87,7 +87,7 @@ func (c *Controller) condition(csr *certificatesv1.CertificateSigningRequest, ki
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now})
 }
 
-func (c *Controller) tell(csr *certificatesv1.CertificateSigningRequest, warning bool, reason, message string) {
+func (c *Controller) event(csr *certificatesv1.CertificateSigningRequest, warning bool, reason, message string) {
 	kind := corev1.EventTypeNormal
 	if warning {
 		kind = corev1.EventTypeWarning

@@ -10,18 +10,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// wanted is what a Network.config says about Network.operator.
-type wanted struct {
+// desired are the values of a Network.config for Network.operator.
+type desired struct {
 	cluster []operatorv1.ClusterNetworkEntry
 	service []string
 	network operatorv1.NetworkType
-	// acknowledged is the annotation with which a user acknowledges a change; empty if there is none.
+	// acknowledged is the value of the annotation that acknowledges a change; empty if there is none.
 	acknowledged string
 }
 
-// want reads a Network.config.
-func want(config *configv1.Network) wanted {
-	w := wanted{
+// desiredFrom reads a Network.config.
+func desiredFrom(config *configv1.Network) desired {
+	w := desired{
 		service: slices.Clone(config.Spec.ServiceNetwork), network: operatorv1.NetworkType(config.Spec.NetworkType),
 		acknowledged: config.Annotations[pipeline.AcknowledgeAnnotation],
 	}
@@ -31,19 +31,19 @@ func want(config *configv1.Network) wanted {
 	return w
 }
 
-// over returns a copy of a specification with what is wanted in the place of what it says.
-func (w wanted) over(base *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
+// over returns a copy of a specification with the desired values.
+func (w desired) over(base *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
 	out := base.DeepCopy()
 	out.ClusterNetwork, out.ServiceNetwork = slices.Clone(w.cluster), slices.Clone(w.service)
 	out.DefaultNetwork.Type = w.network
 	return out
 }
 
-// same reports whether a specification says what is wanted.
-func (w wanted) same(spec *operatorv1.NetworkSpec) bool { return len(w.differences(spec)) == 0 }
+// same reports whether a specification has the desired values.
+func (w desired) same(spec *operatorv1.NetworkSpec) bool { return len(w.differences(spec)) == 0 }
 
-// differences names the fields in which a specification says something else.
-func (w wanted) differences(spec *operatorv1.NetworkSpec) []string {
+// differences returns the paths of the fields that differ from the desired values.
+func (w desired) differences(spec *operatorv1.NetworkSpec) []string {
 	var fields []string
 	if !slices.Equal(w.cluster, spec.ClusterNetwork) {
 		fields = append(fields, clusterPath.String())
@@ -57,14 +57,14 @@ func (w wanted) differences(spec *operatorv1.NetworkSpec) []string {
 	return fields
 }
 
-// saidBy reports whether a Network.operator, which may be nil, says all of what is wanted.
-func (w wanted) saidBy(network *operatorv1.Network) bool {
+// matches reports whether a Network.operator, which may be nil, has the desired values and annotation.
+func (w desired) matches(network *operatorv1.Network) bool {
 	return network != nil && w.same(&network.Spec) &&
 		(w.acknowledged == "" || w.acknowledged == network.Annotations[pipeline.AcknowledgeAnnotation])
 }
 
-// object is what is applied: these fields and no others.
-func (w wanted) object() *unstructured.Unstructured {
+// object returns the apply configuration with exactly these fields.
+func (w desired) object() *unstructured.Unstructured {
 	pools := make([]any, 0, len(w.cluster))
 	for _, e := range w.cluster {
 		entry := map[string]any{"cidr": e.CIDR}

@@ -12,9 +12,9 @@ import (
 // TestAWorkloadWithoutASelectorHasNoPods: neither those of its whole namespace, nor the end of the operator.
 func TestAWorkloadWithoutASelectorHasNoPods(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"app": "a"}}}
-	c := &Controller{Pods: func(_ context.Context, _ string, s labels.Selector, look func(*corev1.Pod)) error {
+	c := &Controller{Pods: func(_ context.Context, _ string, s labels.Selector, add func(*corev1.Pod)) error {
 		if s.Matches(labels.Set(pod.Labels)) {
-			look(pod)
+			add(pod)
 		}
 		return nil
 	}}
@@ -25,7 +25,7 @@ func TestAWorkloadWithoutASelectorHasNoPods(t *testing.T) {
 	}{
 		{"its own", &metav1.LabelSelector{MatchLabels: pod.Labels}, 1},
 		{"none", nil, 0},
-		{"one that no one understands", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}, 0},
+		{"an invalid one", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}, 0},
 	} {
 		pods, failing, err := c.pods(t.Context(), "n", row.selector, 1)
 		if err != nil || failing || len(pods) != row.want {

@@ -17,39 +17,39 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// configName is the name of the objects of config.openshift.io, of which there is one each.
+// configName is the name of the singletons of config.openshift.io.
 const configName = "cluster"
 
-// The kinds that are read where they are served.
+// Optional kinds, which are read if they are available.
 var (
 	kindInfrastructure = schema.GroupKind{Group: configv1.GroupName, Kind: "Infrastructure"}
 	kindFeatureGate    = schema.GroupKind{Group: configv1.GroupName, Kind: "FeatureGate"}
 )
 
-// world is all that a decision is made of.
-type world struct {
-	// config is nil if there is none; nothing else is read then.
+// input is the input of a decision.
+type input struct {
+	// config is nil if it does not exist; nothing else is read then.
 	config *configv1.Network
-	// operator is nil if there is none.
+	// operator is nil if it does not exist.
 	operator *operatorv1.Network
-	around   surroundings
-	// cluster is zero unless the configuration has to be judged.
+	env      environment
+	// cluster is zero unless the configuration must be checked.
 	cluster facts.Cluster
 	record  applied.Record
-	// corrupt says why the record cannot be read.
+	// corrupt is the error of reading the record; nil if it is readable.
 	corrupt error
 	mtu     int
 }
 
-// acknowledged is what the user has acknowledged, on either object.
-func (w *world) acknowledged() string {
+// acknowledged returns the acknowledgement of the user, which may be on either object.
+func (w *input) acknowledged() string {
 	if hash := w.config.Annotations[pipeline.AcknowledgeAnnotation]; hash != "" || w.operator == nil {
 		return hash
 	}
 	return w.operator.Annotations[pipeline.AcknowledgeAnnotation]
 }
 
-// failure is something that could not be read or written, with the reason that stands for it.
+// failure is an error of reading or writing, with the reason for conditions.
 type failure struct {
 	reason, what string
 	err          error
@@ -58,9 +58,9 @@ type failure struct {
 func (f failure) Error() string { return fmt.Sprintf("%s: %v", f.what, f.err) }
 func (f failure) Unwrap() error { return f.err }
 
-// gather reads the world.
-func (c *Controller) gather(ctx context.Context) (*world, error) {
-	w := &world{}
+// observe reads the input of a decision.
+func (c *Controller) observe(ctx context.Context) (*input, error) {
+	w := &input{}
 	var err error
 	if w.config, err = read(ctx, c.Client, client.ObjectKey{Name: configName}, &configv1.Network{}); err != nil || w.config == nil {
 		return w, err
@@ -68,7 +68,7 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	if w.operator, err = read(ctx, c.Client, client.ObjectKey{Name: operatorv1.NetworkName}, &operatorv1.Network{}); err != nil {
 		return w, err
 	}
-	if w.around, err = c.surroundings(ctx); err != nil {
+	if w.env, err = c.environment(ctx); err != nil {
 		return w, failure{reasonInfra, "read infrastructure", err}
 	}
 	cm, err := read(ctx, c.Client, client.ObjectKey{Namespace: c.Namespace, Name: applied.ConfigMapName}, &corev1.ConfigMap{})
@@ -76,13 +76,13 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 		return w, err
 	}
 	if cm != nil {
-		// What the inventory has makes a difference only when there is no record.
+		// The inventory only matters if there is no record.
 		if _, w.record, err = applied.Decide(applied.Found{Record: true, Data: cm.Data}); err != nil {
 			w.corrupt = err
 		}
 	}
-	// Looking at all nodes is worth it only when there is something to judge.
-	if base := w.record.Baseline(); base == nil || !want(w.config).same(base) {
+	// The nodes are only read if there is something to check.
+	if base := w.record.Baseline(); base == nil || !desiredFrom(w.config).same(base) {
 		if w.cluster, err = c.Facts(ctx); err != nil {
 			return w, failure{reasonInfra, "observe the cluster", err}
 		}
@@ -92,32 +92,32 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	return w, nil
 }
 
-// surroundings reads what else affects a configuration.
-func (c *Controller) surroundings(ctx context.Context) (surroundings, error) {
-	var around surroundings
+// environment reads the platform and the feature gates.
+func (c *Controller) environment(ctx context.Context) (environment, error) {
+	var env environment
 	if c.Serves(kindInfrastructure) {
 		infra, err := read(ctx, c.Client, client.ObjectKey{Name: configName}, &configv1.Infrastructure{})
 		if err != nil {
-			return around, err
+			return env, err
 		}
 		if infra != nil {
-			around.platform = facts.Platform(infra)
-			around.machines = machineNetworks(infra.Spec.PlatformSpec)
+			env.platform = facts.Platform(infra)
+			env.machines = machineNetworks(infra.Spec.PlatformSpec)
 		}
 	}
 	if c.Serves(kindFeatureGate) {
 		gate, err := read(ctx, c.Client, client.ObjectKey{Name: configName}, &configv1.FeatureGate{})
 		if err != nil {
-			return around, err
+			return env, err
 		}
 		if gate != nil {
-			around.gates = enabled(gate)
+			env.gates = enabled(gate)
 		}
 	}
-	return around, nil
+	return env, nil
 }
 
-// machineNetworks are the networks of machines that an administrator has named.
+// machineNetworks returns the machine networks that an administrator has configured.
 func machineNetworks(p configv1.PlatformSpec) []string {
 	var all []string
 	add := func(list []configv1.CIDR) {
@@ -138,7 +138,7 @@ func machineNetworks(p configv1.PlatformSpec) []string {
 	return slices.Compact(all)
 }
 
-// enabled are the gates that any version of the cluster has enabled: while it is upgraded there are two.
+// enabled returns the feature gates that are enabled in any version of the cluster. During an upgrade there are two versions.
 func enabled(gate *configv1.FeatureGate) []string {
 	var names []string
 	for _, version := range gate.Status.FeatureGates {
@@ -149,7 +149,7 @@ func enabled(gate *configv1.FeatureGate) []string {
 	return names
 }
 
-// read reads an object, nil if there is none.
+// read reads an object. It returns nil if the object does not exist.
 func read[T client.Object](ctx context.Context, r client.Reader, key client.ObjectKey, into T) (T, error) {
 	var none T
 	err := r.Get(ctx, key, into)
@@ -162,7 +162,7 @@ func read[T client.Object](ctx context.Context, r client.Reader, key client.Obje
 	return into, nil
 }
 
-// reasonOf is the reason that stands for an error; most are about writing.
+// reasonOf returns the reason for an error; the default is that for writing.
 func reasonOf(err error) string {
 	if f, ok := errors.AsType[failure](err); ok {
 		return f.reason

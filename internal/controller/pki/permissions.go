@@ -17,40 +17,40 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// roleName is the ClusterRole that allows to get, create and update Secrets and ConfigMaps, and the name of its bindings. The operator may bind
-// it, but has it nowhere by itself.
+// roleName is the ClusterRole that allows to get, create and update Secrets and ConfigMaps, and the name of its bindings. The operator may
+// bind it, but has no such permission by default.
 const roleName = "cluster-network-operator-pki"
 
-// errRightsComing says that a right was just given, and takes effect in a moment.
-var errRightsComing = errors.New("the right to the Secrets of the namespace takes effect in a moment")
+// errPermissionPending reports that a permission was just granted and is not effective yet.
+var errPermissionPending = errors.New("the permission for the Secrets of the namespace is not effective yet")
 
-func rightsAreComing(err error) bool { return errors.Is(err, errRightsComing) }
+func isPermissionPending(err error) bool { return errors.Is(err, errPermissionPending) }
 
-// rights remembers the namespaces whose Secrets the operator may read. Its zero value is ready.
-type rights struct {
-	mu  sync.Mutex
-	may map[string]bool
+// permissions caches the namespaces whose Secrets the operator may read. Its zero value is ready.
+type permissions struct {
+	mu      sync.Mutex
+	allowed map[string]bool
 }
 
-func (r *rights) has(namespace string) bool {
+func (r *permissions) has(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.may[namespace]
+	return r.allowed[namespace]
 }
 
-func (r *rights) set(namespace string, may bool) {
+func (r *permissions) set(namespace string, allowed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.may == nil {
-		r.may = map[string]bool{}
+	if r.allowed == nil {
+		r.allowed = map[string]bool{}
 	}
-	r.may[namespace] = may
+	r.allowed[namespace] = allowed
 }
 
-// ensureRights ensures that the operator may read and write Secrets and ConfigMaps in the namespace of an OperatorPKI. It asks before it reads,
-// so that the API server has nothing to refuse.
-func (c *Controller) ensureRights(ctx context.Context, pki *networkv1.OperatorPKI) error {
-	if c.rights.has(pki.Namespace) {
+// ensurePermissions ensures that the operator may read and write Secrets and ConfigMaps in the namespace of an OperatorPKI. It checks
+// before it reads, so that the API server denies no request.
+func (c *Controller) ensurePermissions(ctx context.Context, pki *networkv1.OperatorPKI) error {
+	if c.permissions.has(pki.Namespace) {
 		return nil
 	}
 	for _, resource := range []string{"secrets", "configmaps"} {
@@ -58,56 +58,56 @@ func (c *Controller) ensureRights(ctx context.Context, pki *networkv1.OperatorPK
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: pki.Namespace, Verb: verb, Resource: resource}}}
 			if err := c.Client.Create(ctx, review); err != nil {
-				return fmt.Errorf("ask for the right to %s %s: %w", verb, resource, err)
+				return fmt.Errorf("check permission to %s %s: %w", verb, resource, err)
 			}
 			if !review.Status.Allowed {
-				return c.claim(ctx, pki)
+				return c.bindRole(ctx, pki)
 			}
 		}
 	}
-	c.rights.set(pki.Namespace, true)
+	c.permissions.set(pki.Namespace, true)
 	return nil
 }
 
-// claim gives the operator the right to the Secrets of the namespace of an OperatorPKI. The binding is owned by the OperatorPKIs
-// of the namespace, and goes with the last of them.
-func (c *Controller) claim(ctx context.Context, pki *networkv1.OperatorPKI) error {
+// bindRole grants the operator permission for the Secrets of an OperatorPKI's namespace. The binding is owned by the OperatorPKIs of the
+// namespace and deleted with the last one.
+func (c *Controller) bindRole(ctx context.Context, pki *networkv1.OperatorPKI) error {
 	var binding rbacv1.RoleBinding
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: pki.Namespace, Name: roleName}, &binding)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read role binding %s: %w", roleName, err)
 	}
-	wanted := wantedBinding(pki, c.Account)
+	desired := desiredBinding(pki, c.Account)
 	if err != nil {
-		if err := c.Client.Create(ctx, wanted, fieldManager); err != nil {
+		if err := c.Client.Create(ctx, desired, fieldManager); err != nil {
 			return fmt.Errorf("create role binding %s: %w", roleName, err)
 		}
-		c.Log.Info("may read the Secrets of a namespace", "namespace", pki.Namespace)
-		return errRightsComing
+		c.Log.Info("granted permission for the Secrets of a namespace", "namespace", pki.Namespace)
+		return errPermissionPending
 	}
-	if binding.RoleRef == wanted.RoleRef && slices.Equal(binding.Subjects, wanted.Subjects) {
-		// The API server learns of a binding a moment after it was made.
-		if c.Now().Sub(binding.CreationTimestamp.Time).Abs() < lookAgain {
-			return errRightsComing
+	if binding.RoleRef == desired.RoleRef && slices.Equal(binding.Subjects, desired.Subjects) {
+		// A binding takes effect a moment after its creation.
+		if c.Now().Sub(binding.CreationTimestamp.Time).Abs() < resyncInterval {
+			return errPermissionPending
 		}
-		return fmt.Errorf("the RoleBinding %s gives no right to the Secrets of the namespace; is the ClusterRole of that name there?", roleName)
+		return fmt.Errorf("the RoleBinding %s grants no permission for the Secrets of the namespace; check that the ClusterRole of that name exists", roleName)
 	}
 	if binding.Labels[manifest.LabelManagedBy] != manifest.ManagedBy {
-		return &takenError{"RoleBinding " + roleName}
+		return &nameTakenError{"RoleBinding " + roleName}
 	}
 	uid := binding.UID
 	if err := c.Client.Delete(ctx, &binding, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("replace role binding %s: %w", roleName, err)
 	}
-	return errRightsComing
+	return errPermissionPending
 }
 
-// share makes sure that the binding stays as long as an OperatorPKI needs it.
-func (c *Controller) share(ctx context.Context, pki *networkv1.OperatorPKI) error {
+// shareBinding adds the OperatorPKI to the owners of the binding.
+func (c *Controller) shareBinding(ctx context.Context, pki *networkv1.OperatorPKI) error {
 	var binding rbacv1.RoleBinding
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: pki.Namespace, Name: roleName}, &binding)
 	if apierrors.IsNotFound(err) {
-		return nil // the right comes from elsewhere
+		return nil // the permission is granted otherwise
 	}
 	if err != nil {
 		return fmt.Errorf("read role binding %s: %w", roleName, err)
@@ -124,7 +124,7 @@ func (c *Controller) share(ctx context.Context, pki *networkv1.OperatorPKI) erro
 	return nil
 }
 
-func wantedBinding(pki *networkv1.OperatorPKI, account client.ObjectKey) *rbacv1.RoleBinding {
+func desiredBinding(pki *networkv1.OperatorPKI, account client.ObjectKey) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pki.Namespace, Name: roleName, OwnerReferences: []metav1.OwnerReference{ownerOf(pki)},

@@ -23,24 +23,24 @@ import (
 
 type check = operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck
 
-// observed is what one pass sees.
-type observed struct {
+// observation is the observed state of the cluster.
+type observation struct {
 	enabled bool
-	// config is OpenShift's Network, nil where there is none.
-	config *configv1.Network
-	world  connectivity.World
-	// nodeOf maps the addresses of nodes to their names, down has the nodes whose kubelet does not answer.
+	// config is OpenShift's Network; nil if it does not exist.
+	config   *configv1.Network
+	topology connectivity.Topology
+	// nodeOf maps the addresses of nodes to their names. down contains the nodes whose kubelet does not respond.
 	nodeOf map[string]string
 	down   map[string]bool
 	checks map[string]*check
-	// short are the short names of all nodes, once someone has asked for them.
+	// short are the short names of all nodes; nil until they are needed.
 	short connectivity.Names
 }
 
-// gather reads everything from the cache.
-func (c *Controller) gather(ctx context.Context) (*observed, error) {
-	seen := &observed{nodeOf: map[string]string{}, down: map[string]bool{}, checks: map[string]*check{}}
-	for _, read := range []func(context.Context, *observed) error{c.readSwitch, c.readNodes, c.readChecks, c.readPods, c.readAPIServers, c.readLoadBalancers} {
+// observe reads everything from the cache.
+func (c *Controller) observe(ctx context.Context) (*observation, error) {
+	seen := &observation{nodeOf: map[string]string{}, down: map[string]bool{}, checks: map[string]*check{}}
+	for _, read := range []func(context.Context, *observation) error{c.readEnabled, c.readNodes, c.readChecks, c.readPods, c.readAPIServers, c.readLoadBalancers} {
 		if err := read(ctx, seen); err != nil {
 			return nil, err
 		}
@@ -48,8 +48,8 @@ func (c *Controller) gather(ctx context.Context) (*observed, error) {
 	return seen, nil
 }
 
-// readSwitch reads whether there are to be checks.
-func (c *Controller) readSwitch(ctx context.Context, seen *observed) error {
+// readEnabled reads whether checks are enabled.
+func (c *Controller) readEnabled(ctx context.Context, seen *observation) error {
 	var network operatorv1.Network
 	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)
 	if client.IgnoreNotFound(err) != nil {
@@ -62,15 +62,15 @@ func (c *Controller) readSwitch(ctx context.Context, seen *observed) error {
 	} else if found {
 		seen.config = &config
 	}
-	var said *configv1.NetworkDiagnostics
+	var diagnostics *configv1.NetworkDiagnostics
 	if seen.config != nil {
-		said = &seen.config.Spec.NetworkDiagnostics
+		diagnostics = &seen.config.Spec.NetworkDiagnostics
 	}
-	seen.enabled = exists && connectivity.Enabled(said, network.Spec.DisableNetworkDiagnostics)
+	seen.enabled = exists && connectivity.Enabled(diagnostics, network.Spec.DisableNetworkDiagnostics)
 	return nil
 }
 
-// optional reads the one object of a kind of OpenShift, where that is served.
+// optional reads the singleton of an OpenShift kind. It returns false if the kind or the object does not exist.
 func (c *Controller) optional(ctx context.Context, kind schema.GroupKind, into client.Object) (bool, error) {
 	served, err := c.Serves(kind)
 	if err != nil || !served {
@@ -83,15 +83,15 @@ func (c *Controller) optional(ctx context.Context, kind schema.GroupKind, into c
 	return err == nil, nil
 }
 
-func (c *Controller) readNodes(ctx context.Context, seen *observed) error {
+func (c *Controller) readNodes(ctx context.Context, seen *observation) error {
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	seen.world.Nodes = make(map[string]string, len(nodes.Items))
+	seen.topology.Nodes = make(map[string]string, len(nodes.Items))
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		seen.world.Nodes[n.Name] = string(n.UID)
+		seen.topology.Nodes[n.Name] = string(n.UID)
 		if isDown(n) {
 			seen.down[n.Name] = true
 		}
@@ -102,42 +102,42 @@ func (c *Controller) readNodes(ctx context.Context, seen *observed) error {
 	return nil
 }
 
-// isDown reports whether the kubelet of a node does not answer. One that answers and says that it is not ready may say so
-// because of the network.
+// isDown reports whether the kubelet of a node does not respond. A kubelet that reports NotReady may do so because of the network, and does
+// not count.
 func isDown(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
 	})
 }
 
-func (c *Controller) readChecks(ctx context.Context, seen *observed) error {
+func (c *Controller) readChecks(ctx context.Context, seen *observation) error {
 	var checks operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
 	if err := c.Client.List(ctx, &checks, client.InNamespace(connectivity.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list checks: %w", err)
 	}
 	for i := range checks.Items {
-		if connectivity.IsOurs(checks.Items[i].Name) {
+		if connectivity.IsCheckName(checks.Items[i].Name) {
 			seen.checks[checks.Items[i].Name] = &checks.Items[i]
 		}
 	}
 	return nil
 }
 
-// readPods reads sources and targets from the EndpointSlices of their services.
-func (c *Controller) readPods(ctx context.Context, seen *observed) error {
+// readPods reads sources and targets from the EndpointSlices of their Services.
+func (c *Controller) readPods(ctx context.Context, seen *observation) error {
 	err := c.endpoints(ctx, sources, func(e discoveryv1.Endpoint, _ string) {
 		if e.TargetRef == nil || e.NodeName == nil || isTrue(e.Conditions.Terminating, false) {
 			return
 		}
-		seen.world.Sources = append(seen.world.Sources, connectivity.Source{Node: *e.NodeName, Pod: e.TargetRef.Name, Ready: isTrue(e.Conditions.Ready, true)})
+		seen.topology.Sources = append(seen.topology.Sources, connectivity.Source{Node: *e.NodeName, Pod: e.TargetRef.Name, Ready: isTrue(e.Conditions.Ready, true)})
 	})
 	if err != nil {
 		return err
 	}
-	// Targets that are not ready are checked, too: not being reachable may be why.
+	// Targets that are not ready are checked, too: they may be not ready because they are unreachable.
 	err = c.endpoints(ctx, targets, func(e discoveryv1.Endpoint, endpoint string) {
 		if e.NodeName != nil && !isTrue(e.Conditions.Terminating, false) {
-			seen.world.Targets = append(seen.world.Targets, connectivity.Target{Node: *e.NodeName, Endpoint: endpoint})
+			seen.topology.Targets = append(seen.topology.Targets, connectivity.Target{Node: *e.NodeName, Endpoint: endpoint})
 		}
 	})
 	if err != nil {
@@ -146,8 +146,8 @@ func (c *Controller) readPods(ctx context.Context, seen *observed) error {
 	return c.services(ctx, seen, targets, connectivity.TargetName+"-service-cluster")
 }
 
-// readAPIServers reads the addresses of API servers, and of their services.
-func (c *Controller) readAPIServers(ctx context.Context, seen *observed) error {
+// readAPIServers reads the addresses of API servers and their Services.
+func (c *Controller) readAPIServers(ctx context.Context, seen *observation) error {
 	var infrastructure configv1.Infrastructure
 	if _, err := c.optional(ctx, kindInfrastructure, &infrastructure); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (c *Controller) readAPIServers(ctx context.Context, seen *observed) error {
 	})
 }
 
-// readLoadBalancers reads by which names clients reach the API server from outside, and nodes from inside.
-func (c *Controller) readLoadBalancers(ctx context.Context, seen *observed) error {
+// readLoadBalancers reads the external and internal host names of the API server.
+func (c *Controller) readLoadBalancers(ctx context.Context, seen *observation) error {
 	var infrastructure configv1.Infrastructure
 	if found, err := c.optional(ctx, kindInfrastructure, &infrastructure); err != nil || !found {
 		return err
@@ -201,38 +201,38 @@ func (c *Controller) readLoadBalancers(ctx context.Context, seen *observed) erro
 	return nil
 }
 
-// add adds a target that is not a node's.
-func (seen *observed) add(name, endpoint string) {
-	seen.world.Targets = append(seen.world.Targets, connectivity.Target{Name: name, Endpoint: endpoint})
+// add adds a target that is not a node.
+func (seen *observation) add(name, endpoint string) {
+	seen.topology.Targets = append(seen.topology.Targets, connectivity.Target{Name: name, Endpoint: endpoint})
 }
 
-// nameOf is the short name of the node of an endpoint, or its address where it is on no node that is known.
-func (seen *observed) nameOf(e discoveryv1.Endpoint) string {
+// nameOf returns the short name of an endpoint's node, or the endpoint's address if the node is unknown.
+func (seen *observation) nameOf(e discoveryv1.Endpoint) string {
 	node := seen.nodeOf[e.Addresses[0]]
 	if e.NodeName != nil {
 		node = *e.NodeName
 	}
-	if _, known := seen.world.Nodes[node]; !known {
+	if _, known := seen.topology.Nodes[node]; !known {
 		return connectivity.Dashes(e.Addresses[0])
 	}
 	return seen.names().Of(node)
 }
 
-// names are the short names of all nodes.
-func (seen *observed) names() connectivity.Names {
+// names returns the short names of all nodes.
+func (seen *observation) names() connectivity.Names {
 	if seen.short != nil {
 		return seen.short
 	}
-	all := make([]string, 0, len(seen.world.Nodes))
-	for n := range seen.world.Nodes {
+	all := make([]string, 0, len(seen.topology.Nodes))
+	for n := range seen.topology.Nodes {
 		all = append(all, n)
 	}
 	seen.short = connectivity.NewNames(all)
 	return seen.short
 }
 
-// services adds a service as a target: its first address and first port.
-func (c *Controller) services(ctx context.Context, seen *observed, s service, target string) error {
+// services adds the first address and port of a Service as a target.
+func (c *Controller) services(ctx context.Context, seen *observation, s service, target string) error {
 	var svc corev1.Service
 	found, err := c.service(ctx, s, &svc)
 	if err != nil || !found {
@@ -252,8 +252,8 @@ func (c *Controller) service(ctx context.Context, s service, into *corev1.Servic
 	return err == nil, nil
 }
 
-// endpoints calls a function with each endpoint of a service and its host:port. Of a service with both families, it is
-// IPv4: one way to a node is checked, not two.
+// endpoints calls each with every endpoint of a Service and its host:port. For a dual-stack Service only IPv4 is used, so that each node is
+// checked once.
 func (c *Controller) endpoints(ctx context.Context, s service, each func(discoveryv1.Endpoint, string)) error {
 	var found discoveryv1.EndpointSliceList
 	err := c.Client.List(ctx, &found, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.name}, client.UnsafeDisableDeepCopy)
@@ -285,22 +285,22 @@ func isTrue(value *bool, otherwise bool) bool {
 	return *value
 }
 
-// ready returns the pods of sources that work.
-func (seen *observed) ready() map[string]bool {
+// ready returns the pods of sources that are ready.
+func (seen *observation) ready() map[string]bool {
 	ready := map[string]bool{}
-	for _, s := range seen.world.Sources {
+	for _, s := range seen.topology.Sources {
 		ready[s.Pod] = s.Ready
 	}
 	return ready
 }
 
-// results are what the planned checks have found. What a check found for another pod or target does not count.
-func (seen *observed) results(plan []connectivity.Check) []connectivity.Result {
+// results returns the results of the planned checks. Results for another pod or endpoint are ignored.
+func (seen *observation) results(plan []connectivity.Check) []connectivity.Result {
 	results := make([]connectivity.Result, 0, len(plan))
 	for _, p := range plan {
 		r := connectivity.Result{Check: p}
-		if have, exists := seen.checks[p.Name]; exists && have.Spec.SourcePod == p.SourcePod && have.Spec.TargetEndpoint == p.Target.Endpoint {
-			for _, c := range have.Status.Conditions {
+		if live, exists := seen.checks[p.Name]; exists && live.Spec.SourcePod == p.SourcePod && live.Spec.TargetEndpoint == p.Target.Endpoint {
+			for _, c := range live.Status.Conditions {
 				r.Known, r.Reachable = true, c.Status == metav1.ConditionTrue
 				r.Since, r.Message = c.LastTransitionTime.Time, c.Message
 			}

@@ -8,9 +8,9 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// author is the field manager that wrote the specification last, as far as the object tells: kubectl-edit, argocd, the
-// operator's own controller for a NetworkConfig.
-func author(n *operatorv1.Network) string {
+// lastManager returns the field manager that last wrote the specification according to the managed fields: for example kubectl-edit,
+// argocd, or the operator's own controller for a NetworkConfig.
+func lastManager(n *operatorv1.Network) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range n.ManagedFields {
 		if e.Subresource != "" || e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {

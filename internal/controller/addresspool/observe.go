@@ -28,8 +28,8 @@ var (
 	kindClaim      = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1alpha1", Kind: "IPAMClaim"}
 )
 
-// page is how many objects one request returns.
-const page = 500
+// pageSize is the maximum number of objects per list request.
+const pageSize = 500
 
 // pool is an IPPool.
 type pool struct {
@@ -45,24 +45,24 @@ type reservation struct {
 	owner whereabouts.Allocation
 }
 
-// world is what a reconcile decides on. Pods, nodes and claims may be older than pools: what is missing is read again before it counts.
-type world struct {
+// observation is the input of a reconcile. Pods, nodes and claims may be older than pools; missing ones are read again before a release.
+type observation struct {
 	pools        []pool
 	reservations []reservation
-	// pods are the UIDs of the owners of addresses by namespace/name, and ended has the UIDs of those whose containers have ended for good.
+	// pods are the UIDs of owners of addresses by namespace/name; ended contains the UIDs of those that have ended.
 	pods  map[string]types.UID
 	ended map[types.UID]bool
-	// claims are the UIDs of IPAMClaims by namespace/name; nil if the kind is not served.
+	// claims are the UIDs of IPAMClaims by namespace/name; nil if the kind is not available.
 	claims map[string]types.UID
 	nodes  map[string]bool
-	// networks are the definitions that use whereabouts.
+	// networks are the NetworkAttachmentDefinitions that use whereabouts.
 	networks []network
 }
 
-// gather reads pools first: an owner that is missing in the later list of pods existed before, or its agent has not seen it.
-func (c *Controller) gather(ctx context.Context) (*world, error) {
-	w := &world{pods: map[string]types.UID{}, ended: map[types.UID]bool{}, nodes: map[string]bool{}}
-	if err := c.gatherAddresses(ctx, w); err != nil {
+// observe reads the pools first, so that owners in them are older than the lists of pods.
+func (c *Controller) observe(ctx context.Context) (*observation, error) {
+	w := &observation{pods: map[string]types.UID{}, ended: map[types.UID]bool{}, nodes: map[string]bool{}}
+	if err := c.observeAddresses(ctx, w); err != nil {
 		return nil, err
 	}
 	owners := map[string]bool{}
@@ -74,7 +74,7 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	for _, r := range w.reservations {
 		owners[r.owner.PodRef] = true
 	}
-	if err := c.gatherPods(ctx, w, owners); err != nil {
+	if err := c.observePods(ctx, w, owners); err != nil {
 		return nil, err
 	}
 	nodes, err := c.Nodes(ctx)
@@ -84,10 +84,10 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	for _, n := range nodes {
 		w.nodes[n.Name] = true
 	}
-	return w, c.gatherDefinitions(ctx, w)
+	return w, c.observeDefinitions(ctx, w)
 }
 
-func (c *Controller) gatherAddresses(ctx context.Context, w *world) error {
+func (c *Controller) observeAddresses(ctx context.Context, w *observation) error {
 	var errs []error
 	err := c.each(ctx, unstructuredList(store.KindPool), func(o client.Object) {
 		u, _ := o.(*unstructured.Unstructured)
@@ -108,18 +108,18 @@ func (c *Controller) gatherAddresses(ctx context.Context, w *world) error {
 			return
 		}
 		w.pools = append(w.pools, p)
-	}, client.InNamespace(c.Namespace), client.Limit(page/10))
+	}, client.InNamespace(c.Namespace), client.Limit(pageSize/10))
 	if err != nil {
 		return fmt.Errorf("list IPPools: %w", err)
 	}
 	err = c.each(ctx, unstructuredList(store.KindReservation), func(o client.Object) {
 		u, _ := o.(*unstructured.Unstructured)
 		w.reservations = append(w.reservations, reservation{name: u.GetName(), uid: u.GetUID(), owner: store.ReadReservation(u)})
-	}, client.InNamespace(c.Namespace), client.Limit(page))
+	}, client.InNamespace(c.Namespace), client.Limit(pageSize))
 	if err != nil {
 		return fmt.Errorf("list reservations: %w", err)
 	}
-	// A pool that cannot be read must not make its reservations look as if they were left.
+	// Reservations of an unreadable pool must not count as orphaned.
 	return errors.Join(errs...)
 }
 
@@ -129,15 +129,15 @@ func unstructuredList(kind schema.GroupVersionKind) *unstructured.UnstructuredLi
 	return list
 }
 
-// metadataList is a list without specifications, which of pods are nearly all.
+// metadataList returns a list of metadata, which saves most of the size of pods.
 func metadataList(kind schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	return list
 }
 
-// gatherPods reads the metadata of all pods, page by page, and keeps those of owners.
-func (c *Controller) gatherPods(ctx context.Context, w *world, owners map[string]bool) error {
+// observePods reads the metadata of all pods in pages, and keeps those of owners.
+func (c *Controller) observePods(ctx context.Context, w *observation, owners map[string]bool) error {
 	if len(owners) == 0 {
 		return nil
 	}
@@ -146,13 +146,13 @@ func (c *Controller) gatherPods(ctx context.Context, w *world, owners map[string
 		if ref := o.GetNamespace() + "/" + o.GetName(); owners[ref] {
 			w.pods[ref] = o.GetUID()
 		}
-	}, client.Limit(page))
+	}, client.Limit(pageSize))
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
 	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
 		err := c.each(ctx, metadataList(pods), func(o client.Object) { w.ended[o.GetUID()] = true },
-			client.Limit(page), client.MatchingFields{"status.phase": string(phase)})
+			client.Limit(pageSize), client.MatchingFields{"status.phase": string(phase)})
 		if err != nil {
 			return fmt.Errorf("list pods that are %s: %w", phase, err)
 		}
@@ -162,7 +162,7 @@ func (c *Controller) gatherPods(ctx context.Context, w *world, owners map[string
 			w.claims = map[string]types.UID{}
 		}
 		w.claims[o.GetNamespace()+"/"+o.GetName()] = o.GetUID()
-	}, client.Limit(page))
+	}, client.Limit(pageSize))
 	switch {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 		return nil
@@ -175,8 +175,7 @@ func (c *Controller) gatherPods(ctx context.Context, w *world, owners map[string
 	return nil
 }
 
-// each calls a function with every object of a list that is read page by page. The error of one that takes
-// so long that its version is gone fails the reconcile, which is repeated.
+// each calls a function for every object of a paged list. An expired continue token is an error, after which the reconcile is retried.
 func (c *Controller) each(ctx context.Context, list client.ObjectList, visit func(client.Object), options ...client.ListOption) error {
 	token := ""
 	for {
@@ -199,8 +198,8 @@ func (c *Controller) each(ctx context.Context, list client.ObjectList, visit fun
 	}
 }
 
-// created lets new nodes through.
-func created() predicate.Predicate {
+// nodeCreated passes only creations.
+func nodeCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return true },
 		UpdateFunc:  func(event.UpdateEvent) bool { return false },
@@ -209,7 +208,7 @@ func created() predicate.Predicate {
 	}
 }
 
-// limiter spreads calls.
+// limiter limits the rate of calls.
 type limiter struct{ next time.Time }
 
 // wait waits for the next turn.

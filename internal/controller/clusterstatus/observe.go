@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// suspicious is how long a pod may be missing or not ready before events are asked why.
-	suspicious = 5 * time.Second
-	// asked is about how many pods of a workload events are asked.
-	asked = 3
+	// eventsAfter is how long a pod may be missing or not ready before its events are read.
+	eventsAfter = 5 * time.Second
+	// maxPodsWithEvents is the maximum number of pods of a workload whose events are read.
+	maxPodsWithEvents = 3
 )
 
-// gather reads everything that is decided on, but for the findings of other controllers. again is after how long events may say more.
-func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, rollout report.Rollout) (in status.Input, again time.Duration, err error) {
+// observe reads the input of a decision, except the findings of other controllers. requeueAfter is the time until new events may be
+// available.
+func (c *Controller) observe(ctx context.Context, network *operatorv1.Network, rollout report.Rollout) (in status.Input, requeueAfter time.Duration, err error) {
 	in = status.Input{
 		Now: c.Now(), Version: c.Version, Absent: network == nil, PreviousControllers: c.memory.controllers, Memory: c.memory.of,
 		Components: rollout.Components, Wanted: rollout.Wanted, Applied: rollout.Applied,
@@ -53,7 +54,7 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, ro
 			continue
 		}
 		if l.failing {
-			again = fresh
+			requeueAfter = answerTTL
 		}
 		in.Live = append(in.Live, l.Live)
 		if len(c.outdated) > 0 {
@@ -61,52 +62,52 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, ro
 			c.outdated = nil
 		}
 	}
-	return in, again, nil
+	return in, requeueAfter, nil
 }
 
-// look is a workload, and whether events may say more about it later.
-type look struct {
+// workload is the state of a workload. failing is true if later events may explain a failure.
+type workload struct {
 	status.Live
 	failing bool
 }
 
 // read reads a workload.
-func (c *Controller) read(ctx context.Context, w status.Workload) (l look, exists bool, err error) {
+func (c *Controller) read(ctx context.Context, w status.Workload) (l workload, exists bool, err error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(w.Kind))
 	if err := c.Operands.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, u); err != nil {
-		return look{}, false, client.IgnoreNotFound(err)
+		return workload{}, false, client.IgnoreNotFound(err)
 	}
 	if w.Kind == "DaemonSet" {
 		var d appsv1.DaemonSet
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
-			return look{}, false, err
+			return workload{}, false, err
 		}
 		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector, d.Status.DesiredNumberScheduled)
 		if err != nil {
-			return look{}, false, err
+			return workload{}, false, err
 		}
-		l = look{status.OfDaemonSet(&d, pods), failing}
-		if err := c.refused(ctx, d.UID, &l); err != nil {
-			return look{}, false, err
+		l = workload{status.OfDaemonSet(&d, pods), failing}
+		if err := c.setRejection(ctx, d.UID, &l); err != nil {
+			return workload{}, false, err
 		}
 	} else {
 		var d appsv1.Deployment
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
-			return look{}, false, err
+			return workload{}, false, err
 		}
 		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector, d.Status.Replicas)
 		if err != nil {
-			return look{}, false, err
+			return workload{}, false, err
 		}
-		l = look{status.OfDeployment(&d, pods), failing}
+		l = workload{status.OfDeployment(&d, pods), failing}
 	}
 	l.Workload = w
 	return l, true, nil
 }
 
-// refused notes why pods of a DaemonSet cannot be made, if some are missing. Only events tell.
-func (c *Controller) refused(ctx context.Context, uid types.UID, l *look) error {
+// setRejection sets the reason why pods of a DaemonSet cannot be created, from events.
+func (c *Controller) setRejection(ctx context.Context, uid types.UID, l *workload) error {
 	if l.Generation != l.Observed || l.Current >= l.Desired {
 		return nil
 	}
@@ -119,8 +120,8 @@ func (c *Controller) refused(ctx context.Context, uid types.UID, l *look) error 
 	return nil
 }
 
-// pods reads the pods that a selector finds; a missing one finds none. failing is true if one of them does not work and
-// events may say why. expected is about how many there are.
+// pods returns the selected pods; a nil selector selects none. failing is true if a pod is not ready and events may explain that. expected
+// is the approximate number of pods.
 func (c *Controller) pods(ctx context.Context, namespace string, selector *metav1.LabelSelector, expected int32) (pods []status.Pod, failing bool, err error) {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || selector == nil {
@@ -130,23 +131,23 @@ func (c *Controller) pods(ctx context.Context, namespace string, selector *metav
 	uids := make([]types.UID, 0, expected)
 	if err := c.Pods(ctx, namespace, matching, func(p *corev1.Pod) {
 		pods, uids = append(pods, status.OfPod(p, c.nodes.gone[p.Spec.NodeName])), append(uids, p.UID)
-		if o, is := c.nodes.outdatedAddress(p); is {
+		if o, ok := c.nodes.outdatedAddress(p); ok {
 			c.outdated = append(c.outdated, o)
 		}
 	}); err != nil {
 		return nil, false, err
 	}
-	ill := 0
+	notReady := 0
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Trouble != status.NotReady || pod.NodeGone {
+		if pod.Problem != status.NotReady || pod.NodeUnreachable {
 			continue
 		}
-		if ill++; ill > asked {
+		if notReady++; notReady > maxPodsWithEvents {
 			break
 		}
 		failing = true
-		if c.Now().Sub(pod.Since) > suspicious && strings.HasPrefix(pod.Detail, "containers with unready status") {
+		if c.Now().Sub(pod.Since) > eventsAfter && strings.HasPrefix(pod.Detail, "containers with unready status") {
 			why, err := c.causes.why(ctx, namespace, uids[i], eventUnhealthy, pod.Since)
 			if err != nil {
 				return nil, false, err
@@ -157,7 +158,7 @@ func (c *Controller) pods(ctx context.Context, namespace string, selector *metav
 	return pods, failing, nil
 }
 
-// orElse returns the first line of a text, or another text if it is empty.
+// orElse returns the first line of a text, or other if it is empty.
 func orElse(text, other string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if line == "" {

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	apitest.Main(m, apitest.Options{Audit: true})
 }
 
-// world is the API server with the authority's namespace, and users who may request certificates.
-type world struct {
+// cluster is an API server with the CA's namespace and users who may request certificates.
+type cluster struct {
 	*apitest.Server
 	tb       testing.TB
 	requests *certificatesclient.CertificatesV1Client
@@ -44,17 +44,17 @@ type world struct {
 	findings []status.Finding
 }
 
-func newWorld(tb testing.TB) *world {
+func newCluster(tb testing.TB) *cluster {
 	tb.Helper()
 	s := apitest.Shared(tb)
 	requests, err := certificatesclient.NewForConfig(s.Config)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &world{Server: s, tb: tb, requests: requests}
+	w := &cluster{Server: s, tb: tb, requests: requests}
 	ctx := context.Background()
 	for _, o := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: authorityNamespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: caNamespace}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "request-certificates"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"}}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "request-certificates"},
@@ -66,11 +66,11 @@ func newWorld(tb testing.TB) *world {
 		}
 	}
 	tb.Cleanup(func() {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: authorityNamespace, Name: authoritySecret}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: caNamespace, Name: caSecret}}
 		if err := s.Client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 			tb.Error(err)
 		}
-		identities := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: authorityNamespace, Name: holdersName}}
+		identities := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: caNamespace, Name: holdersName}}
 		if err := s.Client.Delete(ctx, identities); client.IgnoreNotFound(err) != nil {
 			tb.Error(err)
 		}
@@ -83,10 +83,10 @@ func newWorld(tb testing.TB) *world {
 	return w
 }
 
-// setAuthority writes the authority's Secret.
-func (w *world) setAuthority(pair certs.Pair) {
+// setCA writes the Secret of the CA.
+func (w *cluster) setCA(pair certs.Pair) {
 	w.tb.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: authorityNamespace, Name: authoritySecret},
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: caNamespace, Name: caSecret},
 		Data: map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key}}
 	err := w.Client.Create(context.Background(), secret)
 	if err != nil {
@@ -97,9 +97,9 @@ func (w *world) setAuthority(pair certs.Pair) {
 	}
 }
 
-func newAuthority(tb testing.TB) *certs.Authority {
+func newCA(tb testing.TB) *certs.CA {
 	tb.Helper()
-	ca, err := certs.NewAuthority("openshift-ovn-kubernetes_signer-ca", time.Now(), 365*24*time.Hour)
+	ca, err := certs.NewCA("openshift-ovn-kubernetes_signer-ca", time.Now(), 365*24*time.Hour)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func newAuthority(tb testing.TB) *certs.Authority {
 }
 
 // node makes a node with an address.
-func (w *world) node(name, address string) {
+func (w *cluster) node(name, address string) {
 	w.tb.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := w.Client.Create(context.Background(), node); err != nil {
@@ -123,7 +123,7 @@ func (w *world) node(name, address string) {
 }
 
 // request creates a request as its user, who is written in it. The API server may refuse it.
-func (w *world) request(csr *certificatesv1.CertificateSigningRequest) (*certificatesv1.CertificateSigningRequest, error) {
+func (w *cluster) request(csr *certificatesv1.CertificateSigningRequest) (*certificatesv1.CertificateSigningRequest, error) {
 	sent := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{GenerateName: "ipsec-csr-"}, Spec: csr.Spec}
 	post := w.requests.RESTClient().Post().Resource("certificatesigningrequests").Body(sent).SetHeader("Impersonate-User", csr.Spec.Username)
 	if len(csr.Spec.Groups) > 0 {
@@ -133,7 +133,7 @@ func (w *world) request(csr *certificatesv1.CertificateSigningRequest) (*certifi
 	return stored, post.Do(context.Background()).Into(stored)
 }
 
-func (w *world) mustRequest(csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+func (w *cluster) mustRequest(csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	w.tb.Helper()
 	stored, err := w.request(csr)
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *world) mustRequest(csr *certificatesv1.CertificateSigningRequest) *cert
 	return stored
 }
 
-func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
+func (w *cluster) get(name string) *certificatesv1.CertificateSigningRequest {
 	w.tb.Helper()
 	var csr certificatesv1.CertificateSigningRequest
 	if err := w.Client.Get(context.Background(), client.ObjectKey{Name: name}, &csr); err != nil {
@@ -151,33 +151,33 @@ func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
 	return &csr
 }
 
-func (w *world) report(f ...status.Finding) {
+func (w *cluster) report(f ...status.Finding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.findings = f
 }
 
-func (w *world) reported() []status.Finding {
+func (w *cluster) reported() []status.Finding {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.findings
 }
 
-func (w *world) controller(cached client.Client) *Controller {
+func (w *cluster) controller(cached client.Client) *Controller {
 	w.tb.Helper()
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	return &Controller{Client: cached, Live: cached, Namespace: authorityNamespace, Policy: Nodes(), Report: w.report, Events: events.NewFakeRecorder(100), Metrics: metrics,
+	return &Controller{Client: cached, Live: cached, Namespace: caNamespace, Policy: Nodes(), Report: w.report, Events: events.NewFakeRecorder(100), Metrics: metrics,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 // start runs the loop until the test ends, with caches as the operator has them.
-func (w *world) start() *Controller {
+func (w *cluster) start() *Controller {
 	w.tb.Helper()
 	yes := true
-	mgr, err := manager.New(w.Config, manager.Options{Scheme: w.Client.Scheme(), Cache: cache.Options{ByObject: owns()}, Logger: logr.Discard(),
+	mgr, err := manager.New(w.Config, manager.Options{Scheme: w.Client.Scheme(), Cache: cache.Options{ByObject: cacheOptions()}, Logger: logr.Discard(),
 		Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes}})
 	if err != nil {
 		w.tb.Fatal(err)
@@ -200,7 +200,7 @@ func (w *world) start() *Controller {
 }
 
 // await polls until a condition holds.
-func (w *world) await(limit time.Duration, promise string, holds func() bool) {
+func (w *cluster) await(limit time.Duration, promise string, holds func() bool) {
 	w.tb.Helper()
 	eventually.HoldsWithin(w.tb, limit, promise, func() (string, bool) { return "not so", holds() })
 }

@@ -41,56 +41,56 @@ func known(settled int, mtu map[string]int) hostmtu.Record {
 
 func TestStep(t *testing.T) {
 	for _, row := range []struct {
-		why     string
-		in      view
-		start   string
-		remove  int
-		least   int
-		settled int
-		write   bool
-		again   time.Duration
+		reason       string
+		in           input
+		start        string
+		remove       int
+		least        int
+		settled      int
+		write        bool
+		requeueAfter time.Duration
 	}{
-		{why: "nodes that were never asked are asked", in: view{nodes: nodesNamed("b", "a")}, start: "a b"},
-		{why: "a node whose kubelet is silent is neither asked nor waited for", in: view{nodes: []node{{name: "a", uid: "uid-a"}, {name: "b", uid: "uid-b", gone: true}},
+		{reason: "nodes that were never asked are asked", in: input{nodes: nodesNamed("b", "a")}, start: "a b"},
+		{reason: "a node whose kubelet is silent is neither asked nor waited for", in: input{nodes: []node{{name: "a", uid: "uid-a"}, {name: "b", uid: "uid-b", unreachable: true}},
 			probes: []probe{answered("a", 1500)}}, remove: 1, least: 1500, settled: 1500, write: true},
-		{why: "the last answer settles it", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: hostmtu.Record{First: now, Nodes: known(0, map[string]int{"a": 1500}).Nodes}},
+		{reason: "the last answer settles it", in: input{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: hostmtu.Record{First: now, Nodes: known(0, map[string]int{"a": 1500}).Nodes}},
 			remove: 1, least: 1400, settled: 1400, write: true},
-		{why: "the first answer starts the wait for the others", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("a", 1500), running("b", time.Second)}},
-			remove: 1, least: 1500, write: true, again: hostmtu.SettleAfter},
-		{why: "which is not for ever", in: view{nodes: nodesNamed("a", "b", "c"), probes: []probe{running("c", time.Second)}, record: known(0, map[string]int{"a": 1500, "b": 1500})},
-			least: 1500, settled: 1500, write: true, again: probeTimeout - time.Second},
-		{why: "a single answer waits until the others have been tried", in: view{nodes: nodesNamed("a", "b"), probes: []probe{running("b", time.Minute)}, record: known(0, map[string]int{"a": 9000})},
-			least: 9000, again: probeTimeout - time.Minute},
-		{why: "and no longer", in: view{nodes: nodesNamed("a", "b"), probes: []probe{running("b", probeTimeout)}, record: known(0, map[string]int{"a": 1500})},
-			remove: 1, least: 1500, settled: 1500, write: true, again: firstRetry},
-		{why: "one that is too small is not followed when the others have answered", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1500)}, record: known(0, map[string]int{"a": 576})},
+		{reason: "the first answer starts the wait for the others", in: input{nodes: nodesNamed("a", "b"), probes: []probe{answered("a", 1500), running("b", time.Second)}},
+			remove: 1, least: 1500, write: true, requeueAfter: hostmtu.SettleAfter},
+		{reason: "which is not for ever", in: input{nodes: nodesNamed("a", "b", "c"), probes: []probe{running("c", time.Second)}, record: known(0, map[string]int{"a": 1500, "b": 1500})},
+			least: 1500, settled: 1500, write: true, requeueAfter: probeTimeout - time.Second},
+		{reason: "a single answer waits until the others have been tried", in: input{nodes: nodesNamed("a", "b"), probes: []probe{running("b", time.Minute)}, record: known(0, map[string]int{"a": 9000})},
+			least: 9000, requeueAfter: probeTimeout - time.Minute},
+		{reason: "and no longer", in: input{nodes: nodesNamed("a", "b"), probes: []probe{running("b", probeTimeout)}, record: known(0, map[string]int{"a": 1500})},
+			remove: 1, least: 1500, settled: 1500, write: true, requeueAfter: firstRetry},
+		{reason: "one that is too small is not followed when the others have answered", in: input{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1500)}, record: known(0, map[string]int{"a": 576})},
 			remove: 1, least: 576, settled: 1500, write: true},
-		{why: "one that is too large neither", in: view{nodes: nodesNamed("a", "b", "c"), record: known(0, map[string]int{"a": 65535, "b": 1400, "c": 1500})},
+		{reason: "one that is too large neither", in: input{nodes: nodesNamed("a", "b", "c"), record: known(0, map[string]int{"a": 65535, "b": 1400, "c": 1500})},
 			least: 1400, settled: 1400, write: true},
-		{why: "small ones alone wait for the others as long as they may answer", in: view{nodes: nodesNamed("a", "b"), failures: map[string]failure{"uid-b": {times: 1, last: now}}, record: known(0, map[string]int{"a": 576})},
-			least: 576, again: firstRetry},
-		{why: "small ones are followed when most are", in: view{nodes: nodesNamed("a", "b", "c"), record: known(0, map[string]int{"a": 1200, "b": 1200, "c": 1500})},
+		{reason: "small ones alone wait for the others as long as they may answer", in: input{nodes: nodesNamed("a", "b"), failures: map[string]failure{"uid-b": {count: 1, last: now}}, record: known(0, map[string]int{"a": 576})},
+			least: 576, requeueAfter: firstRetry},
+		{reason: "small ones are followed when most are", in: input{nodes: nodesNamed("a", "b", "c"), record: known(0, map[string]int{"a": 1200, "b": 1200, "c": 1500})},
 			least: 1200, settled: 1200, write: true},
-		{why: "or when there is no other", in: view{nodes: []node{{name: "a", uid: "uid-a"}, {name: "b", uid: "uid-b", gone: true}}, record: known(0, map[string]int{"a": 1200})},
+		{reason: "or when there is no other", in: input{nodes: []node{{name: "a", uid: "uid-a"}, {name: "b", uid: "uid-b", unreachable: true}}, record: known(0, map[string]int{"a": 1200})},
 			least: 1200, settled: 1200, write: true},
-		{why: "a node that joins is asked, and what is settled stays", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})},
+		{reason: "a node that joins is asked, and what is settled stays", in: input{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})},
 			remove: 1, least: 1400, settled: 1500, write: true},
-		{why: "a node that is gone is forgotten", in: view{nodes: nodesNamed("a"), record: known(1400, map[string]int{"a": 1500, "b": 1400})}, least: 1500, settled: 1400, write: true},
-		{why: "another node of the same name is asked again", in: view{nodes: []node{{name: "a", uid: "new"}}, record: known(1500, map[string]int{"a": 1500})}, start: "a", settled: 1500, write: true},
-		{why: "the probe of a node that is gone is removed", in: view{nodes: nodesNamed("a"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})}, remove: 1, least: 1500, settled: 1500},
-		{why: "a probe that hangs is given up, and tried again later", in: view{nodes: nodesNamed("a"), probes: []probe{running("a", probeTimeout)}}, remove: 1, again: firstRetry},
-		{why: "a probe on its way out blocks its name", in: view{nodes: nodesNamed("a"), probes: []probe{{name: podName("a"), nodeUID: "uid-a", deleting: true}}}},
-		{why: "all is known", in: view{nodes: nodesNamed("a"), record: known(1500, map[string]int{"a": 1500})}, least: 1500, settled: 1500},
+		{reason: "a node that is gone is forgotten", in: input{nodes: nodesNamed("a"), record: known(1400, map[string]int{"a": 1500, "b": 1400})}, least: 1500, settled: 1400, write: true},
+		{reason: "another node of the same name is asked again", in: input{nodes: []node{{name: "a", uid: "new"}}, record: known(1500, map[string]int{"a": 1500})}, start: "a", settled: 1500, write: true},
+		{reason: "the probe of a node that is gone is removed", in: input{nodes: nodesNamed("a"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})}, remove: 1, least: 1500, settled: 1500},
+		{reason: "a probe that hangs is given up, and tried again later", in: input{nodes: nodesNamed("a"), probes: []probe{running("a", probeTimeout)}}, remove: 1, requeueAfter: firstRetry},
+		{reason: "a probe on its way out blocks its name", in: input{nodes: nodesNamed("a"), probes: []probe{{name: podName("a"), nodeUID: "uid-a", deleting: true}}}},
+		{reason: "all is known", in: input{nodes: nodesNamed("a"), record: known(1500, map[string]int{"a": 1500})}, least: 1500, settled: 1500},
 	} {
-		t.Run(row.why, func(t *testing.T) {
+		t.Run(row.reason, func(t *testing.T) {
 			row.in.now = now
 			a := step(row.in)
 			var start []string
 			for _, n := range a.start {
 				start = append(start, n.name)
 			}
-			got := fmt.Sprint(strings.Join(start, " "), len(a.remove), a.record.Least(), a.record.Settled, a.write, a.again)
-			want := fmt.Sprint(row.start, row.remove, row.least, row.settled, row.write, row.again)
+			got := fmt.Sprint(strings.Join(start, " "), len(a.remove), a.record.Least(), a.record.Settled, a.write, a.requeueAfter)
+			want := fmt.Sprint(row.start, row.remove, row.least, row.settled, row.write, row.requeueAfter)
 			if got != want {
 				t.Errorf("start, remove, least, settled, write, again:\n got %s\nwant %s", got, want)
 			}
@@ -98,7 +98,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestInterfacesOfNodesAreRecorded: those of all nodes that answer, until one does not report them.
+// TestInterfacesOfNodesAreRecorded: those of all nodes with a result, until one does not report them.
 func TestInterfacesOfNodesAreRecorded(t *testing.T) {
 	with := func(name, interfaces string) probe {
 		p := answered(name, 1500)
@@ -106,7 +106,7 @@ func TestInterfacesOfNodesAreRecorded(t *testing.T) {
 		return p
 	}
 	for _, row := range []struct {
-		why    string
+		reason string
 		probes []probe
 		want   []string
 	}{
@@ -115,8 +115,8 @@ func TestInterfacesOfNodesAreRecorded(t *testing.T) {
 		{"a name that no interface has", []probe{with("a", `["eth 0"]`), with("b", `["eth0"]`)}, nil},
 		{"a name that is too long", []probe{with("a", `["a23456789012345x"]`), with("b", `["eth0"]`)}, nil},
 	} {
-		t.Run(row.why, func(t *testing.T) {
-			got := step(view{now: now, nodes: nodesNamed("a", "b"), probes: row.probes}).record.Interfaces
+		t.Run(row.reason, func(t *testing.T) {
+			got := step(input{now: now, nodes: nodesNamed("a", "b"), probes: row.probes}).record.Interfaces
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -126,7 +126,7 @@ func TestInterfacesOfNodesAreRecorded(t *testing.T) {
 
 func TestFewNodesAreAskedAtOnce(t *testing.T) {
 	for nodes, want := range map[int]int{3: 3, 50: 10, 1000: 10, 5000: 50} {
-		v := view{now: now}
+		v := input{now: now}
 		for i := range nodes {
 			v.nodes = append(v.nodes, nodesNamed(fmt.Sprintf("node-%04d", i))...)
 		}
@@ -143,21 +143,21 @@ func TestFewNodesAreAskedAtOnce(t *testing.T) {
 }
 
 func TestFailuresAreRetriedEverMoreRarely(t *testing.T) {
-	v := view{now: now, nodes: nodesNamed("a")}
+	v := input{now: now, nodes: nodesNamed("a")}
 	var waits []time.Duration
 	for range 9 {
 		v.probes = []probe{{name: podName("a"), nodeUID: "uid-a", phase: corev1.PodFailed, answer: "no default route"}}
 		a := step(v)
-		waits = append(waits, a.again)
-		v.failures, v.probes, v.now = a.failures, nil, v.now.Add(a.again)
+		waits = append(waits, a.requeueAfter)
+		v.failures, v.probes, v.now = a.failures, nil, v.now.Add(a.requeueAfter)
 		if next := step(v); len(next.start) != 1 {
-			t.Fatalf("not asked again after %v", a.again)
+			t.Fatalf("not asked again after %v", a.requeueAfter)
 		}
 	}
 	if waits[0] != firstRetry || waits[8] != lastRetry || !slices.IsSorted(waits) {
 		t.Errorf("waits are %v", waits)
 	}
-	text := findings(step(view{now: now, nodes: v.nodes, failures: v.failures}), v.nodes)
+	text := findings(step(input{now: now, nodes: v.nodes, failures: v.failures}), v.nodes)
 	if len(text) != 2 || !strings.Contains(text[1].Message, "node a (no default route)") {
 		t.Errorf("findings are %+v", text)
 	}
@@ -165,19 +165,19 @@ func TestFailuresAreRetriedEverMoreRarely(t *testing.T) {
 
 func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
 	for _, row := range []struct {
-		why    string
+		reason string
 		record hostmtu.Record
 		want   []string
 	}{
-		{"all the same", known(1500, map[string]int{"a": 1500, "b": 1500}), nil},
+		{"all equal", known(1500, map[string]int{"a": 1500, "b": 1500}), nil},
 		{"one was small from the start", known(1400, map[string]int{"a": 1500, "b": 1400, "c": 1500}), []string{
 			"MTUOutliers aside: most nodes have an MTU of 1500, and less than that: node b (1400); the network follows the least"}},
 		{"one has more, which is no fault", known(1500, map[string]int{"a": 9000, "b": 1500, "c": 1500}), []string{
 			"MTUDiffers aside: most nodes have an MTU of 1500, and more than that: node a (9000)"}},
 		{"small ones joined later", known(1500, map[string]int{"a": 1500, "b": 1400, "c": 1300, "d": 1500, "e": 1500}), []string{
-			"MTUTooSmall: the network was configured for nodes with an MTU of at least 1500; smaller: nodes b (1400), c (1300); large packets to and from their pods are lost"}},
+			"MTUTooSmall: the network was configured for nodes with an MTU of at least 1500; smaller: nodes b (1400) and c (1300); large packets to and from their pods are lost"}},
 	} {
-		t.Run(row.why, func(t *testing.T) {
+		t.Run(row.reason, func(t *testing.T) {
 			var got []string
 			for _, f := range outliers(row.record) {
 				aside := ""
@@ -240,7 +240,7 @@ func FuzzParseAnswer(f *testing.F) {
 			t.Errorf("MTU %d was taken", answer.MTU)
 		}
 		for _, name := range answer.Interfaces {
-			if len(strings.Fields(name)) != 1 || len(name) > longestName {
+			if len(strings.Fields(name)) != 1 || len(name) > maxNameLength {
 				t.Errorf("the interface %q was taken", name)
 			}
 		}
