@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/controller"
 )
 
-// clouds are platforms on which each egress IP has to be registered, which this project does not do.
+// clouds are the platforms on which each egress IP must be registered with the cloud, which this project does not do.
 var clouds = []string{"AWS", "Azure", "GCP", "OpenStack"}
 
 func main() {
@@ -56,7 +56,7 @@ func newProgram(errors io.Writer) *program {
 
 func (p *program) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "openshift-sdn-controller", Short: "Give nodes their blocks, namespaces their VNIDs, and nodes the egress IPs of namespaces",
+		Use: "openshift-sdn-controller", Short: "Assign blocks to nodes, VNIDs to namespaces, and egress IPs to nodes",
 		Version: version.String(), Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.start(cmd.Context()) },
 	}
@@ -70,7 +70,7 @@ func (p *program) command() *cobra.Command {
 	return cmd
 }
 
-// start reads the configuration, and works until the context ends.
+// start reads the configuration, and runs the controller until the context is cancelled.
 func (p *program) start(ctx context.Context) error {
 	if p.node == "" {
 		return errors.New("--node-name is required; in a pod, pass spec.nodeName by an environment variable: --node-name=$(NODE_NAME)")
@@ -106,7 +106,7 @@ func (p *program) start(ctx context.Context) error {
 	})
 }
 
-// api is how to reach the API server.
+// api returns the client configuration for the API server.
 func (p *program) api() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if p.kubeconfig != "" {

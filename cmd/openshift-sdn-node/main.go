@@ -37,7 +37,7 @@ func main() {
 			flags.String("proxy-config", "", "accepted for manifests of OpenShift; kube-proxy runs in a container of its own")
 		},
 		Cleanup: node.Remove,
-		Further: []agent.Further[agentconfig.Config]{{
+		Subcommands: []agent.Subcommand[agentconfig.Config]{{
 			Name: "switch", Short: "Run the database and the daemon of Open vSwitch", Optional: true,
 			Run: func(ctx context.Context, p agent.Process, config agentconfig.Config) error {
 				return node.Switch(ctx, config, p.Log)
@@ -66,7 +66,7 @@ func run(ctx context.Context, p agent.Process, config agentconfig.Config) error 
 	return node.Run(ctx, node.Options{Process: p, Config: config, API: rest.AddUserAgent(api, "openshift-sdn-node")})
 }
 
-// restConfig returns how the Kubernetes API is reached: by the file that the variable KUBECONFIG names, else as pods do.
+// restConfig returns the client configuration for the API server: from the file that KUBECONFIG names, or the pod's service account.
 func restConfig() (*rest.Config, error) {
 	if file := os.Getenv("KUBECONFIG"); file != "" {
 		api, err := clientcmd.BuildConfigFromFlags("", file)

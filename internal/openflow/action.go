@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Action is what happens to a packet.
+// Action is an operation on a packet.
 type Action string
 
-// Output sends a copy of the packet by a port. By the port that it came by, nothing is sent.
+// Output sends a copy of the packet by a port, unless the packet came by the same port.
 func Output(port uint32) Action { return Action(fmt.Sprintf("output:%d", port)) }
 
-// OutputRegister sends a copy by the port whose number a register has.
+// OutputRegister sends a copy by the port whose number is in a register.
 func OutputRegister(number int) Action { return Action(fmt.Sprintf("output:NXM_NX_REG%d[]", number)) }
 
 // OutputLocal sends a copy by the local port of the bridge.
@@ -72,10 +72,10 @@ func Multipath(buckets uint16, register int) Action {
 // Meter drops the packet if it exceeds the rate of a meter.
 func Meter(id uint32) Action { return Action(fmt.Sprintf("meter:%d", id)) }
 
-// TrackAgain looks the packet up in connection tracking, and begins again in table 0 with the state of its connection.
+// TrackAgain looks the packet up in connection tracking, and restarts in table 0 with the state of its connection.
 func TrackAgain() Action { return "ct(table=0)" }
 
-// Annotate does nothing. It keeps data in the flow of a bridge, where those who list its flows see them: 6 bytes, or 8 more or 16 more and so on, since
+// Annotate does nothing. It stores data in the flow of a bridge, which a list of its flows shows: 6 bytes, or 8 more or 16 more and so on, since
 // Open vSwitch fills up others with zeros.
 func Annotate(data []byte) Action {
 	parts := make([]string, len(data))
@@ -87,7 +87,7 @@ func Annotate(data []byte) Action {
 
 // Track looks the packet up in connection tracking.
 type Track struct {
-	// Commit makes the connection known. Without it, new connections stay new.
+	// Commit adds the connection to the connection tracking table. Without it, new connections stay new.
 	Commit bool
 	// Force, with Commit, makes the sender of this packet the one that has opened the connection, if the connection is known the other
 	// way round.

@@ -19,12 +19,12 @@ type Flow struct {
 	Match []Match
 	// Actions are carried out in order. Empty drops the packet.
 	Actions []Action
-	// Note says why the flow exists, for people who ask why a packet was dropped: "NetworkPolicy shop/web". It may be empty, and is not
-	// part of the flow's meaning for packets.
+	// Note is the reason for the flow, which traces of dropped packets show: "NetworkPolicy shop/web". It may be empty, and does not
+	// affect packets.
 	Note string
 }
 
-// Cookie is the number by which a flow of a bridge is found in a Set again: a hash of its note, 0 without one.
+// Cookie is the number that identifies the note of a bridge's flow in a Set: a hash of the note, 0 without one.
 func (f Flow) Cookie() uint64 {
 	if f.Note == "" {
 		return 0
@@ -47,7 +47,7 @@ func (f Flow) String() string {
 	return b.String()
 }
 
-// selector is what no two flows of a bridge have in common.
+// selector returns the key of a flow, which is unique on a bridge.
 func (f Flow) selector() string {
 	parts := []string{fmt.Sprintf("table=%d", f.Table), fmt.Sprintf("priority=%d", f.Priority)}
 	for _, m := range sortedMatch(f.Match) {
@@ -75,7 +75,7 @@ func actions(in []Action) string {
 	return strings.Join(texts, ",")
 }
 
-// Set is all flows of a bridge. The zero value has none: a bridge with it drops everything.
+// Set is the set of all flows of a bridge. The zero value is empty: a bridge with it drops everything.
 type Set struct {
 	flows []Flow
 	notes map[uint64]string
@@ -83,7 +83,7 @@ type Set struct {
 	rates []Rate
 }
 
-// Verbatim returns the set whose String is a text. Its flows cannot be looked at: it is for a set that an earlier process had.
+// Verbatim returns a set whose String is a text but whose flows are not accessible, for a set of an earlier process.
 func Verbatim(text string) Set { return Set{text: text} }
 
 // NewSet returns a set of flows, in the order of tables, priorities and matches. Repeated flows count once; their note is the first one's. Two
@@ -120,7 +120,7 @@ func NewSet(flows ...Flow) (Set, error) {
 	return s, nil
 }
 
-// Len is the number of flows.
+// Len returns the number of flows.
 func (s Set) Len() int {
 	if s.text == "" {
 		return len(s.flows)
@@ -128,10 +128,10 @@ func (s Set) Len() int {
 	return strings.Count(s.text, "\n") - strings.Count(s.text, rateComment)
 }
 
-// Notes are the notes of flows by cookie.
+// Notes returns the notes of flows by cookie.
 func (s Set) Notes() map[uint64]string { return maps.Clone(s.notes) }
 
-// WithNotes returns the set with other notes: those of a set that another process has made.
+// WithNotes returns the set with other notes: those of a set that another process has created.
 func (s Set) WithNotes(notes map[uint64]string) Set {
 	s.notes = maps.Clone(notes)
 	return s

@@ -14,7 +14,7 @@ type Match struct {
 	text string
 }
 
-// The order of conditions in the text of a flow: what others depend on comes first.
+// The order of conditions in the text of a flow: prerequisites of others come first.
 const (
 	rankPort = iota
 	rankProtocol
@@ -27,7 +27,7 @@ func InPort(port uint32) Match { return Match{rankPort, fmt.Sprintf("in_port=%d"
 // FromLocal selects packets that came by the local port of the bridge.
 func FromLocal() Match { return Match{rankPort, "in_port=LOCAL"} }
 
-// Protocol is one that packets can have; most other conditions need one.
+// Protocol is the protocol of a packet; most other conditions require one.
 type Protocol string
 
 // The protocols. IP is IPv4 alone, as in Open vSwitch; TCP, UDP, SCTP and ICMP are over IPv4.
@@ -148,7 +148,7 @@ func TunnelSource(node netip.Addr) Match {
 	return field("tun_ipv6_src", node.String())
 }
 
-// ConnectionState selects packets by what connection tracking knows of them: "+trk+est-rpl". It needs a protocol.
+// ConnectionState selects packets by their state in connection tracking: "+trk+est-rpl". It requires a protocol.
 func ConnectionState(flags string) Match { return field("ct_state", flags) }
 
 // ConnectionMark selects packets by the mark of their connection.

@@ -11,9 +11,9 @@ import (
 
 // Rate is a meter: it drops what exceeds a rate.
 type Rate struct {
-	// ID is what the action Meter names, 1 or more.
+	// ID is the argument of the action Meter, 1 or more.
 	ID uint32
-	// Kilobits are those of a second, Burst the kilobits that may come at once after a pause.
+	// Kilobits is the rate per second, Burst the kilobits that may exceed it after a pause.
 	Kilobits, Burst uint32
 }
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Overlaps returns pairs of flows of one table and priority that select a common packet and differ in their actions: which of the two the
-// packet obeys is not defined. Flows of conjunctions do not overlap with one another, since a packet obeys all of them. An empty answer
-// is what a network wants; the comparison takes time that grows with the square of the flows, and is for tests and diagnosis.
+// Overlaps returns pairs of flows of one table and priority that select a common packet and differ in their actions: which of the two
+// treats the packet is undefined. Flows of conjunctions do not overlap with one another, since all of them apply to a packet. A correct
+// network has no overlaps. The time of the comparison is quadratic in the number of flows; it is for tests and diagnosis.
 func (s Set) Overlaps() []string {
 	var found []string
 	conditions := make([]map[string]fieldBits, len(s.flows))
@@ -23,7 +23,7 @@ func (s Set) Overlaps() []string {
 		for j := i + 1; j < len(s.flows); j++ {
 			b := s.flows[j]
 			if a.Table != b.Table || a.Priority != b.Priority {
-				break // they are in this order
+				break // flows are sorted by table and priority
 			}
 			if actions(a.Actions) != actions(b.Actions) && !apart(a, b, conditions[i], conditions[j]) && common(conditions[i], conditions[j]) {
 				found = append(found, fmt.Sprintf("%s and %s", a, b))
@@ -33,8 +33,8 @@ func (s Set) Overlaps() []string {
 	return found
 }
 
-// apart reports whether conjunctions keep two flows apart: a packet obeys all that select dimensions, and those for whole conjunctions only after
-// these.
+// apart reports whether two flows do not overlap because they belong to conjunctions: all flows that select dimensions apply to a packet,
+// and then those for whole conjunctions.
 func apart(a, b Flow, ofA, ofB map[string]fieldBits) bool {
 	_, wholeA := ofA[conjunctionID]
 	_, wholeB := ofB[conjunctionID]
@@ -51,7 +51,7 @@ func conjunctive(f Flow) bool {
 // fieldBits is a condition on a field: its bits that are set in mask are those of value.
 type fieldBits struct{ value, mask uint64 }
 
-// common reports whether some packet holds both.
+// common reports whether a packet can satisfy both conditions.
 func common(a, b map[string]fieldBits) bool {
 	for field, one := range a {
 		if other, exists := b[field]; exists {
@@ -128,7 +128,7 @@ func number(text string) uint64 {
 		}
 		return n
 	}
-	n, _ := strconv.ParseUint(text, 0, 64) // this package writes nothing else
+	n, _ := strconv.ParseUint(text, 0, 64) // this package writes numbers only
 	return n
 }
 

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Trace is the way of a packet through the flows of a bridge.
+// Trace is the path of a packet through the flows of a bridge.
 type Trace struct {
 	// Steps are the flows that selected the packet, in order, and the tables in which none did.
 	Steps []Step
-	// Datapath is what happens to the packet in the end, in the words of Open vSwitch: "drop", or the ports that it leaves by.
+	// Datapath has the final actions on the packet, as Open vSwitch prints them: "drop", or the ports that it leaves by.
 	Datapath string
-	// Text is all that Open vSwitch printed.
+	// Text is the complete output of Open vSwitch.
 	Text string
 }
 
@@ -21,16 +21,16 @@ type Step struct {
 	Table int
 	// Flow is its match and priority, "No match." if the table has none for the packet.
 	Flow string
-	// Actions are what was carried out, in the words of Open vSwitch.
+	// Actions are the executed actions, as Open vSwitch prints them.
 	Actions []string
 	// Note is the flow's; empty if the set has no flow with its cookie.
 	Note string
 }
 
-// Dropped reports whether the packet goes nowhere.
+// Dropped reports whether the packet is dropped.
 func (t Trace) Dropped() bool { return t.Datapath == "drop" }
 
-// Reason is the note of the last step that has one: of a packet that was dropped, why.
+// Reason returns the note of the last step that has one: the reason why a packet was dropped.
 func (t Trace) Reason() string {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
 		if t.Steps[i].Note != "" {
@@ -46,16 +46,16 @@ var (
 	cookieText = regexp.MustCompile(`,? ?cookie (0x[0-9a-f]+)`)
 )
 
-// ParseTrace reads what the command ofproto/trace of ovs-vswitchd prints, with the notes of a set: a line for each flow, " 0. in_port=1, priority 100, cookie 0x1f", its actions below it,
-// further in, and at the end "Datapath actions: drop".
+// ParseTrace parses the output of the command ofproto/trace of ovs-vswitchd, and adds the notes of a set. The output has a line for each
+// flow, " 0. in_port=1, priority 100, cookie 0x1f", below it the indented actions, and at the end "Datapath actions: drop".
 func ParseTrace(text string, s Set) Trace {
 	t := Trace{Text: text}
-	below := false                 // lines further in are actions of the last step
+	below := false                 // indented lines are actions of the last step
 	bridge, elsewhere := "", false // the bridge in which the packet begins
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if m := bridgeLine.FindStringSubmatch(line); m != nil {
-			// A packet that leaves by a tunnel or a patch port goes on in another bridge, whose flows are not of the set.
+			// A packet that leaves by a tunnel or a patch port continues in another bridge, whose flows are not in the set.
 			if bridge == "" {
 				bridge = m[1]
 			}
@@ -63,7 +63,7 @@ func ParseTrace(text string, s Set) Trace {
 			continue
 		}
 		if actions, found := strings.CutPrefix(line, "Datapath actions: "); found {
-			// After connection tracking the packet comes back: the last line is what counts.
+			// Connection tracking recirculates the packet, with a line each time: the last one is final.
 			t.Datapath, below = actions, false
 			continue
 		}
@@ -86,7 +86,7 @@ func ParseTrace(text string, s Set) Trace {
 			t.Steps, below = append(t.Steps, step), true
 			continue
 		}
-		// Actions are written below their flow, at least four columns in.
+		// Actions are below their flow, indented by at least four columns.
 		if n := len(t.Steps); below && strings.HasPrefix(line, "    ") {
 			t.Steps[n-1].Actions = append(t.Steps[n-1].Actions, strings.TrimLeft(line, " >-"))
 		}

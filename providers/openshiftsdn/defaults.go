@@ -11,19 +11,19 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// The defaults of settings.
+// Default values of settings.
 const (
 	defaultMode = osv1.SDNModeNetworkPolicy
 	defaultPort = 4789
 )
 
-// Default makes every setting explicit. A setting that is left out is taken from prev, so that leaving it out never changes it.
+// Default makes every setting explicit. It takes an omitted setting from prev, so that omitting a setting never changes it.
 func (OpenShiftSDN) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	c, before := settings(out).DeepCopy(), settings(prev)
 	out.DefaultNetwork.OpenShiftSDNConfig = c
 
-	c.Mode = cmp.Or(spelled(c.Mode), spelled(before.Mode), defaultMode)
+	c.Mode = cmp.Or(canonicalMode(c.Mode), canonicalMode(before.Mode), defaultMode)
 	c.VXLANPort = firstSet(c.VXLANPort, before.VXLANPort, new(uint32(defaultPort)))
 	c.MTU = firstSet(c.MTU, before.MTU, linkMTU(f))
 	if m := mtumigration.Announced(spec); m != nil && before.MTU != nil {
@@ -34,7 +34,7 @@ func (OpenShiftSDN) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster)
 	return out
 }
 
-// linkMTU is what the shortest link of the nodes takes, less VXLAN. It is nil while that is not known: the pipeline waits for it.
+// linkMTU returns the MTU of the nodes' shortest link minus the VXLAN overhead, at most maxMTU. It returns nil while the link MTU is unknown.
 func linkMTU(f facts.Cluster) *uint32 {
 	mtu := f.HostMTU - agentconfig.VXLANOverhead
 	if mtu < minMTU {
@@ -43,7 +43,7 @@ func linkMTU(f facts.Cluster) *uint32 {
 	return new(uint32(min(mtu, maxMTU)))
 }
 
-// firstSet returns a copy of the first value that is given.
+// firstSet returns a copy of the first value that is not nil.
 func firstSet[T any](values ...*T) *T {
 	for _, v := range values {
 		if v != nil {

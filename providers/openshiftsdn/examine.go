@@ -2,6 +2,7 @@ package openshiftsdn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,18 +25,19 @@ import (
 var _ provider.Examiner = OpenShiftSDN{}
 
 const (
-	// comparedAtOnce is how many nodes are compared at the same time.
-	comparedAtOnce = 32
-	// mostNodes is how many nodes a symptom names.
-	mostNodes = 5
+	// compareConcurrency is the number of nodes compared at the same time.
+	compareConcurrency = 32
+	// maxNodes is the maximum number of nodes named in a symptom.
+	maxNodes = 5
 )
 
-// Examine has the agent of each node that is Ready compare flows, meters, groups, addresses, VNIDs and egress IPs with what it desires, compares the
-// VNIDs with which agents compute flows with the NetNamespaces of this moment, and reads HostSubnets and NetNamespaces for egress IPs that cannot be used.
+// Examine runs the agent's compare command on every Ready node. The agent compares flows, meters, groups, addresses, VNIDs and egress IPs with its desired
+// state. Examine also compares the VNIDs that agents use with the current NetNamespaces, and checks HostSubnets and NetNamespaces for egress IPs that cannot
+// be used.
 func (OpenShiftSDN) Examine(ctx context.Context, at provider.TraceAccess) provider.Examination {
 	e := &examination{access: at, nodes: map[provider.Symptom][]string{}}
 	var group errgroup.Group
-	group.SetLimit(comparedAtOnce)
+	group.SetLimit(compareConcurrency)
 	group.Go(func() error {
 		e.note("egress IPs", e.egressIPs(ctx))
 		return nil
@@ -56,12 +58,12 @@ func (OpenShiftSDN) Examine(ctx context.Context, at provider.TraceAccess) provid
 	return e.result()
 }
 
-// examination collects what is found.
+// examination collects the findings.
 type examination struct {
 	access provider.TraceAccess
 
 	mu sync.Mutex
-	// nodes are those that have a symptom; none for what is between objects.
+	// nodes has the nodes of each symptom; the list is empty for a symptom that does not belong to a node.
 	nodes   map[provider.Symptom][]string
 	missing []string
 }
@@ -83,12 +85,12 @@ func (e *examination) note(what string, err error) {
 	e.missing = append(e.missing, fmt.Sprintf("%s: %v", what, err))
 }
 
-// result has each symptom once, with the nodes that have it.
+// result returns each symptom once, with the names of its nodes.
 func (e *examination) result() provider.Examination {
 	out := provider.Examination{Missing: e.missing}
 	for s, nodes := range e.nodes {
 		if slices.Sort(nodes); len(nodes) > 0 {
-			s.What = phrase.Names(nodes, mostNodes) + ": " + s.What
+			s.What = phrase.Names(nodes, maxNodes) + ": " + s.What
 		}
 		out.Symptoms = append(out.Symptoms, s)
 	}
@@ -97,9 +99,9 @@ func (e *examination) result() provider.Examination {
 	return out
 }
 
-// compareNode asks the agent of a node. A VNID that differs is asked for once more: it may have changed a moment ago.
+// compareNode runs the compare command on a node. If a VNID differs, it compares once more: the VNID may just have changed.
 func (e *examination) compareNode(ctx context.Context, node string) error {
-	f := follower{access: e.access}
+	f := tracer{access: e.access}
 	for attempt := range 2 {
 		out, err := f.run(ctx, node, "openshift-sdn-node", agentconfig.CompareCommand)
 		if err != nil {
@@ -117,6 +119,9 @@ func (e *examination) compareNode(ctx context.Context, node string) error {
 		if len(stale) > 0 && attempt == 0 {
 			continue
 		}
+		for _, note := range c.Notes {
+			e.note("node "+node, errors.New(note))
+		}
 		for _, d := range c.Differences {
 			e.add(node, provider.Symptom{Severe: d.Critical, What: d.What, Cause: d.Cause, WayOut: d.WayOut})
 		}
@@ -128,11 +133,11 @@ func (e *examination) compareNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// staleVNIDs compares the VNIDs of the flows of a node with the NetNamespaces.
+// staleVNIDs compares the VNIDs in the flows of a node with the NetNamespaces.
 func staleVNIDs(used map[string]uint32, namespaces []*sdnv1.NetNamespace) []provider.Symptom {
 	var all []provider.Symptom
 	for _, n := range namespaces {
-		if id, is := used[n.Name]; is && id != n.NetID {
+		if id, ok := used[n.Name]; ok && id != n.NetID {
 			all = append(all, provider.Symptom{
 				Severe: true, What: fmt.Sprintf("flows of namespace %s are for VNID %d, and its NetNamespace has netid %d", n.Name, id, n.NetID),
 				Cause:  "the agent does not know of the change, or another NetNamespace has that netid, too",
@@ -143,7 +148,7 @@ func staleVNIDs(used map[string]uint32, namespaces []*sdnv1.NetNamespace) []prov
 	return all
 }
 
-// egressIPs finds the egress IPs that objects ask for and that cannot be used on any node.
+// egressIPs reports the requested egress IPs that cannot be used on any node.
 func (e *examination) egressIPs(ctx context.Context) error {
 	var file corev1.ConfigMap
 	if err := e.access.Objects.Get(ctx, client.ObjectKey{Namespace: agentconfig.Namespace, Name: agentconfig.ConfigMap}, &file); err != nil {
@@ -167,7 +172,7 @@ func (e *examination) egressIPs(ctx context.Context) error {
 	return nil
 }
 
-// unusable are the egress IPs that cannot be used, in the words of the events about them.
+// unusable returns a symptom for each egress IP that cannot be used, with the text of its event.
 func unusable(config agentconfig.Config, subnets []sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace) []provider.Symptom {
 	of := make([]*sdnv1.HostSubnet, len(subnets))
 	for i := range subnets {
@@ -191,7 +196,7 @@ func unusable(config agentconfig.Config, subnets []sdnv1.HostSubnet, namespaces 
 	return all
 }
 
-// cutRemedy splits the message of a problem, which ends with the way out behind the last semicolon, or the last colon.
+// cutRemedy splits the message of a problem into cause and remedy. The remedy follows the last semicolon or, without one, the last colon.
 func cutRemedy(message string) (cause, wayOut string) {
 	for _, mark := range []string{"; ", ": "} {
 		if i := strings.LastIndex(message, mark); i >= 0 {
@@ -201,7 +206,7 @@ func cutRemedy(message string) (cause, wayOut string) {
 	return message, "change the object"
 }
 
-// netNamespacesOf are all NetNamespaces, if they are wanted: mode Subnet has none.
+// netNamespacesOf lists all NetNamespaces if wanted is true. Mode Subnet has none.
 func netNamespacesOf(ctx context.Context, r client.Reader, wanted bool) ([]*sdnv1.NetNamespace, error) {
 	if !wanted {
 		return nil, nil
@@ -214,7 +219,7 @@ func netNamespacesOf(ctx context.Context, r client.Reader, wanted bool) ([]*sdnv
 	return out, err
 }
 
-// listOf lists the objects of one of the network's own kinds.
+// listOf lists the objects of a kind of the group network.openshift.io.
 func listOf[T any](ctx context.Context, r client.Reader, kind string) ([]T, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(sdnv1.GroupVersion.WithKind(kind + "List"))

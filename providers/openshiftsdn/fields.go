@@ -5,7 +5,7 @@ import "github.com/cluster-network-operator/cno/internal/provider"
 // config is the path of the provider's part of the specification.
 const config = "spec.defaultNetwork.openshiftSDNConfig"
 
-// Fields says what a change of each of the provider's fields means.
+// Fields returns the change class of each of the provider's fields.
 func (OpenShiftSDN) Fields() []provider.Field {
 	return []provider.Field{
 		{Path: config, Class: provider.Forbidden, Disruption: provider.Outage, Reason: "each setting below it has a class of its own"},

@@ -33,16 +33,16 @@ var assets embed.FS
 const (
 	proxyImage     = serviceproxy.ImageVariable
 	clusterNetwork = sdnv1.ClusterNetworkDefault
-	// configHash is the annotation of pods with a hash of their configuration, so that they restart when it changes.
+	// configHash is the pod annotation with a hash of the configuration. Pods restart when it changes.
 	configHash = "networkoperator.openshift.io/config-hash"
-	// proxyContainer begins the names of the containers that run kube-proxy; checkContainer checks the kernel before them. installContainer
+	// proxyContainer is the name prefix of the containers that run kube-proxy. checkContainer checks the kernel before kube-proxy starts. installContainer
 	// copies the CNI plugins.
 	proxyContainer, checkContainer, installContainer = "kube-proxy", "check-kernel", "install-cni"
 )
 
 var clusterPath = field.NewPath("spec", "clusterNetwork")
 
-// Render turns a filled specification into objects. A DaemonSet that has to wait for another one is left out, and stays as it is.
+// Render returns the objects of a defaulted specification. It omits a DaemonSet that has to wait for another one; the existing DaemonSet stays unchanged.
 func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	out, err := o.render(spec, f)
 	if err != nil {
@@ -74,7 +74,7 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		return provider.Output{}, err
 	}
 	record := map[string]string{}
-	if p.mtu, err = mtumigration.Render(o.told, c.MTU, spec, f.MTUMigration, record); err != nil {
+	if p.mtu, err = mtumigration.Render(o.currentMTU, c.MTU, spec, f.MTUMigration, record); err != nil {
 		return provider.Output{}, err
 	}
 	c.MTU, c.Migration = p.mtu.MTU, p.mtu.Migration("")
@@ -104,7 +104,7 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	}
 	result := provider.Output{Objects: objects, MTU: c.MTU, Waiting: turn.why, Failures: o.exhausted(c)}
 	if len(result.Failures) > 0 {
-		result.Again = blocksAgain
+		result.Again = blocksInterval
 	}
 	return result, nil
 }
@@ -126,11 +126,11 @@ func files(c agentconfig.Config, proxy *serviceproxy.Config) (map[string]string,
 	return map[string]string{agentconfig.FileName: string(own), agentconfig.ProxyFile: all, unprivilegedFile: running}, nil
 }
 
-// definitionNames are the names of the CRDs.
-func definitionNames() []string {
+// crdNames returns the names of the CRDs.
+func crdNames() []string {
 	all, err := crds.OpenShiftSDN()
 	if err != nil {
-		panic(err) // they are part of the program
+		panic(err) // the CRDs are embedded in the binary
 	}
 	var names []string
 	for _, d := range all {
@@ -139,7 +139,7 @@ func definitionNames() []string {
 	return names
 }
 
-// addFoundation adds what exists before anything runs: permissions, CRDs and their objects.
+// addFoundation adds the objects that the pods depend on: permissions, CRDs and custom resources.
 func addFoundation(list *manifest.List, c agentconfig.Config) {
 	manifest.AddAsset[corev1.Namespace](list, "namespace", nil)
 	definitions, err := crds.OpenShiftSDN()
@@ -163,7 +163,7 @@ func addFoundation(list *manifest.List, c agentconfig.Config) {
 	}
 	manifest.AddAsset[flowcontrolv1.FlowSchema](list, "flowschema", nil)
 	list.Add(networkObject(c))
-	// An administrator may give them other VNIDs later.
+	// An administrator may change the VNIDs later.
 	once := manifest.List{Policy: manifest.Policy{CreateOnly: true}}
 	for _, n := range netNamespaces(c) {
 		once.Add(n)
@@ -171,16 +171,16 @@ func addFoundation(list *manifest.List, c agentconfig.Config) {
 	list.Append(once.Result())
 }
 
-// pods are what the pods have in common.
+// pods has the values that the pods share.
 type pods struct {
 	image, proxyImage, operatorImage string
 	api                              facts.HostPort
 	proxy                            *serviceproxy.Config
-	// ownProxy is true if kube-proxy runs in the pods of agents, check the arguments of what checks the kernel before.
+	// ownProxy is true if kube-proxy runs in the pods of agents. check has the arguments of the kernel check that runs before it.
 	ownProxy bool
 	check    []string
 	data     map[string]string
-	// mtu is what agents have to have of the MTU when they are ready.
+	// mtu is the MTU state that agents must have reached to be ready.
 	mtu mtumigration.State
 }
 
@@ -230,8 +230,8 @@ func (p pods) setController(d *appsv1.DaemonSet) {
 	c.Image, c.Env = p.image, append(c.Env, p.api.Env()...)
 }
 
-// addMetrics adds the proxies of the metrics of agents, controllers and kube-proxy in the pods of agents. They run the operator's own image. Where that is not
-// known, they are omitted: the network does not depend on them.
+// addMetrics adds the proxies for the metrics of agents, controllers and the kube-proxy in the pods of agents. They run the operator's image. If that image is
+// unknown, they are omitted: the network does not depend on them.
 func (p pods) addMetrics(list *manifest.List, f facts.Cluster) error {
 	image, err := f.Images.Get(facts.OperatorImage, "OpenShift SDN's metrics")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// unprivilegedFile is the key of the ConfigMap that has the configuration of the kube-proxy that goes on to run.
+// unprivilegedFile is the ConfigMap key of the configuration for the long-running kube-proxy, which is unprivileged.
 const unprivilegedFile = "kube-proxy-unprivileged-config.yaml"
 
-// configuration returns what the controller and the agents read.
+// configuration returns the configuration of the controller and the agents.
 func configuration(spec *operatorv1.NetworkSpec, proxy *serviceproxy.Config, openShift bool) (agentconfig.Config, error) {
 	c, out := settings(spec), agentconfig.Default()
 	if c.Mode == "" || c.MTU == nil || c.VXLANPort == nil || c.UseExternalOpenvswitch == nil || c.EnableUnidling == nil || len(spec.ServiceNetwork) != 1 {
@@ -48,7 +48,7 @@ func configuration(spec *operatorv1.NetworkSpec, proxy *serviceproxy.Config, ope
 	return out, nil
 }
 
-// masqueradeBit is the bit of packet marks by which kube-proxy recognizes what it masquerades.
+// masqueradeBit returns the packet mark bit that kube-proxy uses for masquerading.
 func masqueradeBit(c *serviceproxy.Config) int {
 	bit := c.NFTables.MasqueradeBit
 	if string(c.Mode) == serviceproxy.ModeIPTables {
@@ -60,7 +60,7 @@ func masqueradeBit(c *serviceproxy.Config) int {
 	return int(*bit)
 }
 
-// logLevel is what programs log: they know no finer level than debug.
+// logLevel returns the log level of the agents and the controller; debug is the most verbose one.
 func logLevel(l osv1.LogLevel) string {
 	if l == "" || l == osv1.Normal {
 		return "info"
@@ -68,8 +68,8 @@ func logLevel(l osv1.LogLevel) string {
 	return "debug"
 }
 
-// reserved are the VNIDs of namespaces in mode Multitenant that do not depend on when they are created: namespaces whose pods all others use,
-// and those of OpenShift's control plane. On plain Kubernetes cluster DNS is in kube-system.
+// reserved returns the fixed VNIDs of namespaces in mode Multitenant: those of namespaces whose pods all others use, and those of OpenShift's control plane.
+// On plain Kubernetes, cluster DNS is in kube-system.
 func reserved(openShift bool) map[string]uint32 {
 	if !openShift {
 		return map[string]uint32{"kube-system": sdnv1.VNIDGlobal}
@@ -85,7 +85,7 @@ func reserved(openShift bool) map[string]uint32 {
 	return out
 }
 
-// plugins are the values of pluginName of a ClusterNetwork.
+// plugins maps modes to the pluginName of a ClusterNetwork.
 var plugins = map[agentconfig.Mode]string{
 	agentconfig.Subnet: sdnv1.PluginSubnet, agentconfig.Multitenant: sdnv1.PluginMultitenant, agentconfig.NetworkPolicy: sdnv1.PluginNetworkPolicy,
 }
@@ -103,7 +103,7 @@ func networkObject(c agentconfig.Config) *sdnv1.ClusterNetwork {
 	return out
 }
 
-// netNamespaces returns those of reserved VNIDs, by name.
+// netNamespaces returns the NetNamespaces of reserved VNIDs, sorted by name.
 func netNamespaces(c agentconfig.Config) []*sdnv1.NetNamespace {
 	var out []*sdnv1.NetNamespace
 	for _, name := range slices.Sorted(maps.Keys(c.ReservedVNIDs)) {
@@ -114,7 +114,7 @@ func netNamespaces(c agentconfig.Config) []*sdnv1.NetNamespace {
 	return out
 }
 
-// hash is one of texts, in their order.
+// hash returns a hash of texts in their order.
 func hash(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {

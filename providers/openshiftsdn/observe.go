@@ -26,20 +26,20 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/hostsubnet"
 )
 
-// observed is what rendering needs to know of the cluster.
+// observed is the cluster state that Render depends on.
 type observed struct {
-	// sets are the DaemonSets, in the order of an upgrade.
+	// sets are the DaemonSets in upgrade order.
 	sets []operandorder.Set
 	// openShift is true on OpenShift.
 	openShift bool
-	// nodes and subnets are those of the cluster if the pools may be exhausted.
+	// nodes and subnets are set only if the pools may be exhausted.
 	nodes   []*corev1.Node
 	subnets []*sdnv1.HostSubnet
-	// told is what agents have of the MTU now; nil if there are none.
-	told *mtumigration.State
+	// currentMTU is the MTU state of the agents' current configuration; nil if none exists.
+	currentMTU *mtumigration.State
 }
 
-// Observe reads how far the DaemonSets have been rolled out, and whether this is OpenShift.
+// Observe reads the rollout state of the DaemonSets, the current MTU and the use of blocks, and detects OpenShift.
 func (OpenShiftSDN) Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	if r == nil {
 		return observed{}, nil
@@ -52,50 +52,50 @@ func (OpenShiftSDN) Observe(ctx context.Context, r client.Reader, spec *operator
 	if o.openShift, err = isOpenShift(ctx, r); err != nil {
 		return nil, err
 	}
-	if err := o.readTold(ctx, r); err != nil {
+	if err := o.readMTU(ctx, r); err != nil {
 		return nil, err
 	}
 	return o, o.readBlocks(ctx, r, spec)
 }
 
-// readTold reads what agents have of the MTU. The operator's caches do not have the ConfigMaps of this namespace.
-func (o *observed) readTold(ctx context.Context, r client.Reader) error {
+// readMTU reads the MTU from the agents' current configuration. The operator's caches exclude the ConfigMaps of this namespace.
+func (o *observed) readMTU(ctx context.Context, r client.Reader) error {
 	var config corev1.ConfigMap
 	err := provider.Direct(r).Get(ctx, client.ObjectKey{Namespace: agentconfig.Namespace, Name: agentconfig.ConfigMap}, &config)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read ConfigMap %s/%s: %w", agentconfig.Namespace, agentconfig.ConfigMap, err)
 	}
-	// What cannot be read is about to be written again.
+	// A ConfigMap that cannot be decoded is ignored: Render replaces it.
 	if c, decodeErr := agentconfig.Decode([]byte(config.Data[agentconfig.FileName])); err == nil && decodeErr == nil {
-		o.told = new(mtumigration.StateOf(c.MTU, c.Migration))
+		o.currentMTU = new(mtumigration.StateOf(c.MTU, c.Migration))
 	}
 	return nil
 }
 
 const (
-	// hostsBeside is how many hosts that are no nodes may have blocks without being noticed: HostSubnets are read when the nodes and so many hosts could have
-	// all blocks.
-	hostsBeside = 100
-	// blocksAgain is after how long it is looked again whether nodes wait for blocks.
-	blocksAgain = time.Minute
-	// mostWaiting is how many nodes the condition names.
-	mostWaiting = 10
+	// maxExternalHosts is the assumed maximum number of hosts outside the cluster that have blocks. HostSubnets are read only if the nodes and that many hosts
+	// could use all blocks.
+	maxExternalHosts = 100
+	// blocksInterval is how often the operator checks again while nodes wait for blocks.
+	blocksInterval = time.Minute
+	// maxWaiting is the maximum number of nodes named in the condition.
+	maxWaiting = 10
 )
 
-// readBlocks reads the nodes and HostSubnets if there are not many more blocks than nodes.
+// readBlocks reads the nodes and HostSubnets if the pools may be exhausted.
 func (o *observed) readBlocks(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) error {
 	var nodes corev1.NodeList
 	if err := r.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	if blocks(spec) > len(nodes.Items)+hostsBeside {
+	if blocks(spec) > len(nodes.Items)+maxExternalHosts {
 		return nil
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(sdnv1.GroupVersion.WithKind("HostSubnetList"))
 	err := r.List(ctx, list)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
-		return nil // its CRD does not exist yet, or a user previews a change who may not read them
+		return nil // the CRD does not exist yet, or the user who previews a change may not list HostSubnets
 	}
 	if err != nil {
 		return fmt.Errorf("list HostSubnets: %w", err)
@@ -113,7 +113,7 @@ func (o *observed) readBlocks(ctx context.Context, r client.Reader, spec *operat
 	return nil
 }
 
-// blocks is how many blocks the pools of a specification have, at least.
+// blocks returns a lower bound of the number of blocks in the pools.
 func blocks(spec *operatorv1.NetworkSpec) int {
 	n := 0
 	for _, c := range spec.ClusterNetwork {
@@ -124,7 +124,7 @@ func blocks(spec *operatorv1.NetworkSpec) int {
 	return n
 }
 
-// exhausted returns the failure that nodes have no block, as all are in use. The controller reports the same on the nodes.
+// exhausted returns a failure if nodes have no block because all are in use. The controller reports the same as events on the nodes.
 func (o observed) exhausted(c agentconfig.Config) []provider.Failure {
 	var pools []nodeblocks.Pool
 	for _, n := range c.ClusterNetworks {
@@ -134,7 +134,7 @@ func (o observed) exhausted(c agentconfig.Config) []provider.Failure {
 	if len(o.nodes) == 0 || len(waiting) == 0 {
 		return nil
 	}
-	return []provider.Failure{{Reason: hostsubnet.ReasonExhausted, Message: "all blocks of the cluster network are in use; nodes without one, whose pods do not start: " + status.Names(waiting, mostWaiting)}}
+	return []provider.Failure{{Reason: hostsubnet.ReasonExhausted, Message: "all blocks of the cluster network are in use; nodes without one, whose pods do not start: " + status.Names(waiting, maxWaiting)}}
 }
 
 // isOpenShift reports whether the API of OpenShift's operators exists.

@@ -1,8 +1,8 @@
-// Package openshiftsdn is the operator's side of OpenShift SDN: which settings are valid, their defaults, which may change, and the objects
-// that deploy it. The controller (controller) gives nodes their blocks and namespaces their VNIDs, the agent of each node (node) programs
-// Open vSwitch. What both and the operator agree on is in agentconfig.
+// Package openshiftsdn is the operator's provider for OpenShift SDN: it validates and defaults the settings, checks changes, and renders the objects that
+// deploy the network. The controller (package controller) assigns blocks to nodes and VNIDs to namespaces. The agent on each node (package node) programs Open
+// vSwitch. Package agentconfig has the configuration that they share with the operator.
 //
-// Everything here is a pure function of values, except Observe, which reads three DaemonSets, the nodes, and whether this is OpenShift.
+// All functions are pure except Observe, Examine and the packet trace, which read from the cluster.
 package openshiftsdn
 
 import (
@@ -25,7 +25,7 @@ func New() OpenShiftSDN { return OpenShiftSDN{} }
 
 var _ provider.Provider = OpenShiftSDN{}
 
-// Traits says what the network can do. NetworkPolicies are enforced in mode NetworkPolicy.
+// Traits returns the capabilities of the network. NetworkPolicies are enforced in mode NetworkPolicy.
 func (OpenShiftSDN) Traits() provider.Traits {
 	return provider.Traits{
 		Type:         operatorv1.NetworkTypeOpenShiftSDN,
@@ -40,7 +40,7 @@ func (OpenShiftSDN) Traits() provider.Traits {
 	}
 }
 
-// settings returns the provider's part of a specification, never nil.
+// settings returns the provider's part of a specification. It is never nil.
 func settings(spec *operatorv1.NetworkSpec) *osv1.OpenShiftSDNConfig {
 	if spec == nil || spec.DefaultNetwork.OpenShiftSDNConfig == nil {
 		return &osv1.OpenShiftSDNConfig{}
@@ -48,7 +48,7 @@ func settings(spec *operatorv1.NetworkSpec) *osv1.OpenShiftSDNConfig {
 	return spec.DefaultNetwork.OpenShiftSDNConfig
 }
 
-// orZero returns what a pointer points to; the zero value if it is nil.
+// orZero returns *v, or the zero value if v is nil.
 func orZero[T any](v *T) T {
 	if v == nil {
 		return *new(T)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// metricsName is the name of the proxies of metrics.
+	// metricsName is the name of the DaemonSet of metrics proxies.
 	metricsName = "sdn-metrics"
 
 	nodeRole       = "openshift-sdn"
@@ -21,7 +21,7 @@ const (
 	readersRole    = "openshift-sdn-readers"
 )
 
-// Operands are Open vSwitch, the agents with kube-proxy, and the controller.
+// Operands returns the operands: Open vSwitch, the agents with kube-proxy, and the controller.
 func (OpenShiftSDN) Operands() provider.Operands {
 	var rules []rbacv1.PolicyRule
 	for _, role := range []string{"sdn", "controller", "leader", "unidling", "readers"} {
@@ -34,30 +34,32 @@ func (OpenShiftSDN) Operands() provider.Operands {
 		Agents: []provider.Agent{{Namespace: agentconfig.Namespace, Name: agentconfig.Node, Files: []string{
 			agentconfig.PluginConfDir + "/" + agentconfig.ConfigurationList, agentconfig.StateDir, agentconfig.AddressDir + "/" + agentconfig.Plugin, agentconfig.SwitchDataDir,
 		}}},
-		Bridges:     []string{agentconfig.Bridge},
-		ConfigMaps:  []string{agentconfig.ConfigMap},
-		Definitions: definitionNames(),
-		Rules:       append(rules, ownRules()...),
-		Guards:      guards(),
-		Images:      []provider.Image{{Variable: Image, Name: "sdn"}, {Variable: proxyImage, Name: "kube-proxy"}},
+		Bridges:        []string{agentconfig.Bridge},
+		Plugins:        []string{agentconfig.Plugin},
+		ConfigMaps:     []string{agentconfig.ConfigMap},
+		Definitions:    crdNames(),
+		Rules:          append(rules, ownRules()...),
+		FightReporters: []provider.Account{{Namespace: agentconfig.Namespace, Name: agentconfig.Node}},
+		Guards:         admissionPolicies(),
+		Images:         []provider.Image{{Variable: Image, Name: "sdn"}, {Variable: proxyImage, Name: "kube-proxy"}},
 	}
 }
 
-// ownRules are for objects that no other network has.
+// ownRules returns the permissions for objects that only this network has.
 func ownRules() []rbacv1.PolicyRule {
 	change := []string{"get", "update", "patch", "delete"}
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"clusternetworks"}, Verbs: []string{"list", "watch", "create"}},
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"clusternetworks"}, ResourceNames: []string{clusterNetwork}, Verbs: change},
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"netnamespaces"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-		// Before it deletes a CRD, the operator looks whether there are objects of the kind.
+		// Before it deletes a CRD, the operator lists its objects.
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"hostsubnets", "egressnetworkpolicies"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"flowcontrol.apiserver.k8s.io"}, Resources: []string{"flowschemas"}, Verbs: []string{"list", "watch", "create"}},
 		{APIGroups: []string{"flowcontrol.apiserver.k8s.io"}, Resources: []string{"flowschemas"}, ResourceNames: []string{"openshift-sdn"}, Verbs: change},
 	}
 }
 
-// Workloads are Open vSwitch, the agents, the controller, and the proxies of their metrics.
+// Workloads returns the DaemonSets of Open vSwitch, the agents, the controller and the metrics proxies.
 func (OpenShiftSDN) Workloads() []provider.Workload {
 	api := []string{facts.ServiceHostVariable, facts.ServicePortVariable}
 	return []provider.Workload{

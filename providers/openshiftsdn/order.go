@@ -6,17 +6,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/operandorder"
 )
 
-// turn says which DaemonSets have to wait for another one.
+// turn has the DaemonSets that must wait for another one.
 type turn struct {
 	hold map[string]bool
-	// why is a sentence for the condition; empty if none has to wait.
+	// why is a sentence for the condition; empty if no DaemonSet waits.
 	why string
 }
 
-// next decides which DaemonSets may be changed now. They are in the order of an upgrade: Open vSwitch, the agents, the controller. A newer
-// agent understands what an older controller wrote, and an older agent nothing newer: so agents are replaced before the controller in an
-// upgrade, and after it in a downgrade. Open vSwitch is first in an upgrade, since newer agents may use what only a newer one has. A
-// DaemonSet whose template is the same in both versions has nothing to replace, and holds up none.
+// next decides which DaemonSets may be changed now. sets are in upgrade order: Open vSwitch, the agents, the controller. A newer agent understands the output
+// of an older controller, but not the reverse: agents are replaced before the controller in an upgrade, and after it in a downgrade. Open vSwitch comes first
+// in an upgrade, since newer agents may need features of the newer version. A DaemonSet with the same template in both versions does not block others.
 func next(sets []operandorder.Set, release string) turn {
 	order := sets
 	switch operandorder.Direction(release, sets...) {
@@ -33,7 +32,7 @@ func next(sets []operandorder.Set, release string) turn {
 	for i := range order {
 		s := &order[i]
 		if !s.Exists {
-			continue // it is created, or is not part of this configuration
+			continue // it is about to be created, or is not part of this configuration
 		}
 		if blocker != nil {
 			t.hold[s.Name] = true

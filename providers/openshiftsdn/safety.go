@@ -15,10 +15,10 @@ var (
 	_ provider.MTUReporter = OpenShiftSDN{}
 )
 
-// component is the network's name in conditions.
+// component is the name of the network in conditions.
 const component = string(operatorv1.NetworkTypeOpenShiftSDN)
 
-// CheckChange returns every unsafe change of a setting: the table of fields has all of them.
+// CheckChange returns every unsafe change of a setting, according to Fields.
 func (o OpenShiftSDN) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	return provider.CheckFields(prev, next, o.Fields())
 }
@@ -26,17 +26,17 @@ func (o OpenShiftSDN) CheckChange(prev, next *operatorv1.NetworkSpec) field.Erro
 // MTUPath is the path of the field that sets the MTU of pods.
 func (OpenShiftSDN) MTUPath() *field.Path { return configPath.Child("mtu") }
 
-// PodMTU returns the MTU that a filled specification gives pods, and what VXLAN takes for itself.
+// PodMTU returns the MTU that a defaulted specification gives pods, and the VXLAN overhead, both in bytes.
 func (OpenShiftSDN) PodMTU(spec *operatorv1.NetworkSpec) (mtu, overhead int) {
 	return int(orZero(settings(spec).MTU)), agentconfig.VXLANOverhead
 }
 
-// MTUAgents is where the operator watches agents during a change of the MTU.
+// MTUAgents returns the agents that the operator watches during an MTU migration.
 func (OpenShiftSDN) MTUAgents() provider.MTUAgents {
 	return provider.MTUAgents{Component: component, Namespace: agentconfig.Namespace, ConfigMap: agentconfig.ConfigMap, App: agentconfig.Node}
 }
 
-// CheckLinks refuses an MTU that, with what VXLAN adds, is more than a link of a node takes.
+// CheckLinks rejects an MTU that, with the VXLAN overhead, exceeds the MTU of a node's link.
 func (o OpenShiftSDN) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
 	mtu, overhead := o.PodMTU(spec)
 	return mtumigration.CheckLinks(o.MTUPath(), mtu, overhead, "VXLAN", known.LinkMTU())

@@ -25,7 +25,7 @@ import (
 
 var _ provider.Tracer = OpenShiftSDN{}
 
-// Carries says how packets are carried.
+// Carries describes how the network transports packets.
 func (OpenShiftSDN) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 	port := uint32(defaultPort)
 	if p := settings(spec).VXLANPort; p != nil {
@@ -47,25 +47,25 @@ func (OpenShiftSDN) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 }
 
 func mode(spec *operatorv1.NetworkSpec) osv1.SDNMode {
-	return cmp.Or(spelled(settings(spec).Mode), defaultMode)
+	return cmp.Or(canonicalMode(settings(spec).Mode), defaultMode)
 }
 
-// Follow follows the packet and its reply through the bridges of the nodes by ofproto/trace, and names the flows that decide by their notes. From
-// objects alone it compares VNIDs in mode Multitenant.
-func (OpenShiftSDN) Follow(ctx context.Context, at provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
+// Trace traces the packet and its reply through the bridges of the nodes with ofproto/trace, and names the decisive flows by their notes. Without at.Run it
+// only compares VNIDs in mode Multitenant.
+func (OpenShiftSDN) Trace(ctx context.Context, at provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
 	if at.Run == nil {
 		return isolation(ctx, at, p)
 	}
 	if p.From.Address.Is6() || p.To.Address.Is6() {
 		return nil, errors.New("the network has no IPv6")
 	}
-	f := follower{access: at, packet: p, notes: map[string]map[uint64]string{}}
+	f := tracer{access: at, packet: p, notes: map[string]map[uint64]string{}}
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
 	passes, err := f.request(ctx)
 	if err == nil && passes {
-		f.answering = true
+		f.inReply = true
 		err = f.reply(ctx)
 	}
 	return f.steps, err
@@ -92,7 +92,7 @@ func isolation(ctx context.Context, at provider.TraceAccess, p provider.TracePac
 	return []provider.TraceStep{step}, nil
 }
 
-// read reads an object of the network's own kinds.
+// read reads an object of the group network.openshift.io.
 func read(ctx context.Context, r client.Reader, kind, name string, into any) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(sdnv1.GroupVersion.WithKind(kind))
@@ -113,59 +113,59 @@ func vnidOf(ctx context.Context, r client.Reader, namespace string) (uint32, err
 	return n.NetID, err
 }
 
-// follower follows one packet.
-type follower struct {
+// tracer traces one packet.
+type tracer struct {
 	access provider.TraceAccess
 	packet provider.TracePacket
-	// from and to are the nodes of both ends; to is that of the client where the destination is no pod.
-	from, to place
+	// from and to are the nodes of the two ends; to equals from if the destination is not a pod.
+	from, to endpoint
 	notes    map[string]map[uint64]string
-	// answering is true while the reply is followed.
-	answering bool
-	steps     []provider.TraceStep
+	// inReply is true while the reply is traced.
+	inReply bool
+	steps   []provider.TraceStep
 }
 
-// place is a node.
-type place struct {
+// endpoint is a node with its tunnel address and block.
+type endpoint struct {
 	name    string
 	address netip.Addr
 	block   netip.Prefix
 }
 
-func (f *follower) prepare(ctx context.Context) (err error) {
-	if f.from, err = f.place(ctx, f.packet.From.Node); err != nil {
+func (f *tracer) prepare(ctx context.Context) (err error) {
+	if f.from, err = f.endpoint(ctx, f.packet.From.Node); err != nil {
 		return err
 	}
 	f.to = f.from
 	if f.packet.To.IsPod() {
-		f.to, err = f.place(ctx, f.packet.To.Node)
+		f.to, err = f.endpoint(ctx, f.packet.To.Node)
 	}
 	return err
 }
 
-func (f *follower) place(ctx context.Context, node string) (place, error) {
+func (f *tracer) endpoint(ctx context.Context, node string) (endpoint, error) {
 	var h sdnv1.HostSubnet
 	if err := read(ctx, f.access.Objects, "HostSubnet", node, &h); err != nil {
-		return place{}, err
+		return endpoint{}, err
 	}
 	address, err := netip.ParseAddr(h.HostIP)
 	if err != nil {
-		return place{}, fmt.Errorf("HostSubnet %s: %q is not an address", node, h.HostIP)
+		return endpoint{}, fmt.Errorf("HostSubnet %s: %q is not an address", node, h.HostIP)
 	}
 	block, err := netip.ParsePrefix(h.Subnet)
 	if err != nil {
-		return place{}, fmt.Errorf("HostSubnet %s: %q is not a block", node, h.Subnet)
+		return endpoint{}, fmt.Errorf("HostSubnet %s: %q is not a block", node, h.Subnet)
 	}
-	return place{node, address, block}, nil
+	return endpoint{node, address, block}, nil
 }
 
-// run runs a command in the agent's container on a node.
-func (f *follower) run(ctx context.Context, node string, command ...string) (string, error) {
+// run runs a command in the agent container on a node.
+func (f *tracer) run(ctx context.Context, node string, command ...string) (string, error) {
 	return f.access.Run(ctx, provider.TraceCommand{Namespace: agentconfig.Namespace, App: agentconfig.Node, Node: node, Container: agentconfig.Node, Command: command})
 }
 
-// port is the number of the port of a pod in the bridge of its node.
-func (f *follower) port(ctx context.Context, at place, a netip.Addr) (uint32, error) {
+// port returns the number of a pod's port in the bridge of its node.
+func (f *tracer) port(ctx context.Context, at endpoint, a netip.Addr) (uint32, error) {
 	out, err := f.run(ctx, at.name, "ovs-vsctl", "--db=unix:"+agentconfig.SwitchSocket, "--timeout=10", "--bare", "--columns=ofport", "find", "Interface", "external_ids:ip="+a.String())
 	if err != nil {
 		return 0, err
@@ -180,12 +180,12 @@ func (f *follower) port(ctx context.Context, at place, a netip.Addr) (uint32, er
 
 var errNotAttached = errors.New("the pod is not attached")
 
-func (f *follower) add(node string, stops bool, what string, decisive []string) {
-	f.steps = append(f.steps, provider.TraceStep{Reply: f.answering, Where: "bridge " + agentconfig.Bridge + " of node " + node, Stops: stops, What: what, Flows: decisive})
+func (f *tracer) add(node string, stops bool, what string, decisive []string) {
+	f.steps = append(f.steps, provider.TraceStep{Reply: f.inReply, Where: "bridge " + agentconfig.Bridge + " of node " + node, Stops: stops, What: what, Flows: decisive})
 }
 
-// notesOf are the notes of the flows of a node, which the agent keeps.
-func (f *follower) notesOf(ctx context.Context, node string) (map[uint64]string, error) {
+// notesOf returns the flow notes that the agent of a node has stored.
+func (f *tracer) notesOf(ctx context.Context, node string) (map[uint64]string, error) {
 	if known, ok := f.notes[node]; ok {
 		return known, nil
 	}
@@ -200,8 +200,8 @@ func (f *follower) notesOf(ctx context.Context, node string) (map[uint64]string,
 	return notes, err
 }
 
-// trace asks the bridge of a node what it does with a packet.
-func (f *follower) trace(ctx context.Context, at place, packet string) (openflow.Trace, error) {
+// trace runs ofproto/trace for a packet on the bridge of a node.
+func (f *tracer) trace(ctx context.Context, at endpoint, packet string) (openflow.Trace, error) {
 	notes, err := f.notesOf(ctx, at.name)
 	if err != nil {
 		return openflow.Trace{}, err

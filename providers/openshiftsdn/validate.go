@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	minMTU = 576 // RFC 791: what every IPv4 host must take
+	minMTU = 576 // RFC 791: the smallest MTU that every IPv4 host must accept
 	maxMTU = 65536
 )
 
 var configPath = field.NewPath("spec", "defaultNetwork", "openshiftSDNConfig")
 
-// modes are the modes as they are written.
+// modes are the canonical names of the modes.
 var modes = []osv1.SDNMode{osv1.SDNModeSubnet, osv1.SDNModeMultitenant, osv1.SDNModeNetworkPolicy}
 
-// Validate returns every error in the settings. The pipeline validates the pools by the traits.
+// Validate returns every error in the settings. The pipeline validates the pools according to Traits.
 func (OpenShiftSDN) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	c := settings(spec)
-	if c.Mode != "" && spelled(c.Mode) == "" {
+	if c.Mode != "" && canonicalMode(c.Mode) == "" {
 		errs = append(errs, rules.OpenShiftSDNMode.Invalid(configPath.Child("mode"), c.Mode))
 	}
 	if p := c.VXLANPort; p != nil && (*p < 1 || *p > 65535) {
@@ -38,8 +38,8 @@ func (OpenShiftSDN) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	return errs
 }
 
-// spelled returns a mode as it is written; empty if it is none.
-func spelled(mode osv1.SDNMode) osv1.SDNMode {
+// canonicalMode returns the canonical name of a mode; empty if the mode is unknown.
+func canonicalMode(mode osv1.SDNMode) osv1.SDNMode {
 	i := slices.IndexFunc(modes, func(m osv1.SDNMode) bool { return strings.EqualFold(string(m), string(mode)) })
 	if i < 0 {
 		return ""

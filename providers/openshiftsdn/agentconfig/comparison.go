@@ -5,31 +5,33 @@ import (
 	"fmt"
 )
 
-// CompareCommand is the subcommand of the agent's program that prints a Comparison, ComparePath where the agent serves it.
+// CompareCommand is the agent's subcommand that prints a Comparison. ComparePath is the HTTP path at which the agent serves it.
 const (
 	CompareCommand = "compare"
 	ComparePath    = "/compare"
 )
 
-// Comparison is how a node differs from what its agent desires.
+// Comparison has the differences between a node's state and the state that its agent desires.
 type Comparison struct {
 	Differences []Difference `json:"differences"`
-	// VNIDs are those with which the flows of pods of this node are computed, by namespace.
+	// Notes describe what could not be compared.
+	Notes []string `json:"notes,omitempty"`
+	// VNIDs are those in the flows of this node's pods, by namespace.
 	VNIDs map[string]uint32 `json:"vnids,omitempty"`
 }
 
-// Difference is one of them.
+// Difference is one difference.
 type Difference struct {
 	// What is a clause that names the place and the object: "1 flow is missing in table 80 of br0: NetworkPolicy shop/web".
 	What string `json:"what"`
-	// Cause is why, as far as that is known, WayOut what to do.
+	// Cause is the probable cause. WayOut is the remedy.
 	Cause  string `json:"cause"`
 	WayOut string `json:"wayOut"`
-	// Critical is true if traffic fails, or passes that must not.
+	// Critical is true if traffic fails, or if traffic passes that must be dropped.
 	Critical bool `json:"critical,omitempty"`
 }
 
-// DecodeComparison reads what the subcommand prints.
+// DecodeComparison decodes the output of CompareCommand.
 func DecodeComparison(text []byte) (Comparison, error) {
 	var c Comparison
 	if err := json.Unmarshal(text, &c); err != nil {

@@ -12,33 +12,33 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
-// Version is the version of the format of openshift-sdn.json.
+// Version is the format version of openshift-sdn.json.
 const Version = 1
 
-// Mode is how namespaces are isolated.
+// Mode determines how namespaces are isolated.
 type Mode string
 
-// The modes.
+// Modes of the network.
 const (
 	// Subnet connects all pods.
 	Subnet Mode = "Subnet"
 	// Multitenant connects pods of namespaces with the same VNID, and all pods with those of VNID 0.
 	Multitenant Mode = "Multitenant"
-	// NetworkPolicy connects pods as NetworkPolicies say.
+	// NetworkPolicy isolates pods with NetworkPolicies.
 	NetworkPolicy Mode = "NetworkPolicy"
 )
 
-// modes are all modes.
+// modes has all modes.
 var modes = []Mode{Subnet, Multitenant, NetworkPolicy}
 
-// Config is the file openshift-sdn.json.
+// Config is the content of openshift-sdn.json.
 type Config struct {
 	Version int `json:"version"`
-	// Mode is how namespaces are isolated.
+	// Mode determines how namespaces are isolated.
 	Mode Mode `json:"mode"`
-	// ClusterNetworks are the pools from which nodes get their blocks, at least one.
+	// ClusterNetworks are the pools of the nodes' blocks, at least one.
 	ClusterNetworks []ClusterNetwork `json:"clusterNetworks"`
-	// ServiceNetwork has the ClusterIPs.
+	// ServiceNetwork is the Service CIDR.
 	ServiceNetwork netip.Prefix `json:"serviceNetwork"`
 	// VXLANPort is the UDP port of VXLAN.
 	VXLANPort int `json:"vxlanPort"`
@@ -46,57 +46,55 @@ type Config struct {
 	MTU int `json:"mtu"`
 	// Migration is set while the MTU of a network in use is being changed.
 	Migration *agentfile.MTUMigration `json:"migration,omitempty"`
-	// ReservedVNIDs are the VNIDs of namespaces that have the same one in every cluster, VNID 0 or 1. Empty in mode Subnet. "default" has
-	// VNID 0 in the other modes.
+	// ReservedVNIDs are the fixed VNIDs of namespaces, each 0 or 1. It is empty in mode Subnet. In the other modes, "default" has VNID 0 in addition.
 	ReservedVNIDs map[string]uint32 `json:"reservedVNIDs"`
-	// EnableUnidling says whether the first packet to an idled Service wakes it.
+	// EnableUnidling enables the unidling of a Service by the first packet to it.
 	EnableUnidling bool `json:"enableUnidling"`
-	// OpenShift is true on OpenShift, whose controllers scale up what is idled, and whose machine configurations pods must not read.
+	// OpenShift is true on OpenShift. Its controllers scale up idled workloads, and pods must not read its machine configurations.
 	OpenShift bool `json:"openShift"`
-	// ExternalSwitch is true if the host runs Open vSwitch itself. It is never stopped then, and what others configured there stays.
+	// ExternalSwitch is true if the host runs Open vSwitch. The agent then never stops it and keeps the configuration of other clients.
 	ExternalSwitch bool `json:"externalSwitch"`
-	// MasqueradeBit is the bit of packet marks with which kube-proxy asks for masquerading, 0 to 31.
+	// MasqueradeBit is the packet mark bit that kube-proxy uses for masquerading, 0 to 31.
 	MasqueradeBit int `json:"masqueradeBit"`
 	// LogLevel is info or debug.
 	LogLevel string `json:"logLevel"`
-	// CNI is how the container runtime reaches the network.
+	// CNI is the configuration of the CNI plugin.
 	CNI CNI `json:"cni"`
-	// StateDir is where the agent keeps what it needs to start without the API server, AddressDir where the addresses of pods are kept, in
-	// the format of host-local.
+	// StateDir has the state that the agent needs to start without the API server. AddressDir has the addresses of pods, in the format of host-local.
 	StateDir   string `json:"stateDir"`
 	AddressDir string `json:"addressDir"`
 	// SwitchRunDir has the sockets of Open vSwitch, SwitchDataDir its database.
 	SwitchRunDir  string `json:"switchRunDir"`
 	SwitchDataDir string `json:"switchDataDir"`
-	// SwitchNamespace is the name of the network namespace of Open vSwitch with the userspace datapath.
+	// SwitchNamespace is the network namespace of Open vSwitch with the userspace datapath.
 	SwitchNamespace string `json:"switchNamespace"`
-	// ProcSys is where the kernel's settings are; elsewhere than /proc/sys if that is read-only in the container.
+	// ProcSys is the directory of kernel parameters. It differs from /proc/sys if that is read-only in the container.
 	ProcSys string `json:"procSys"`
-	// NodeHealthAddress and ControllerHealthAddress are the hosts and ports on which the programs serve health and metrics.
+	// NodeHealthAddress and ControllerHealthAddress are the HOST:PORT of the health and metrics endpoints.
 	NodeHealthAddress       string `json:"nodeHealthAddress"`
 	ControllerHealthAddress string `json:"controllerHealthAddress"`
 }
 
-// ClusterNetwork is a pool from which nodes get their blocks.
+// ClusterNetwork is a pool of the nodes' blocks.
 type ClusterNetwork struct {
 	CIDR netip.Prefix `json:"cidr"`
-	// HostPrefix is the length of a node's block.
+	// HostPrefix is the prefix length of a node's block.
 	HostPrefix int `json:"hostPrefix"`
 }
 
-// CNI is how the container runtime reaches the network.
+// CNI is the configuration of the CNI plugin.
 type CNI struct {
-	// ConfDir is the directory of network configurations, BinDir that of plugins, as the agent sees them. The configuration is not written
-	// before the plugins that it names exist.
+	// ConfDir is the directory of network configurations, and BinDir the directory of plugins, as paths in the agent's container. The agent writes the
+	// configuration after the plugins that it names exist.
 	ConfDir string `json:"confDir"`
 	BinDir  string `json:"binDir"`
-	// Socket is where the agent serves the CNI plugin; below /run or /var/run.
+	// Socket is the Unix socket on which the agent serves the CNI plugin; below /run or /var/run.
 	Socket string `json:"socket"`
-	// MultiNetwork says whether pods may have further networks, which the shim multus-shim attaches.
+	// MultiNetwork is true if pods may have additional networks, which multus-shim attaches.
 	MultiNetwork bool `json:"multiNetwork"`
 }
 
-// Default returns a configuration that lacks only what has no default: the pools, the Service CIDR and the MTU.
+// Default returns a configuration with all default values. The pools, the Service CIDR and the MTU have none.
 func Default() Config {
 	return Config{
 		Version: Version, Mode: NetworkPolicy, VXLANPort: 4789, EnableUnidling: true, MasqueradeBit: 14, LogLevel: "info",
@@ -107,17 +105,16 @@ func Default() Config {
 	}
 }
 
-// Decode reads openshift-sdn.json. What the file does not have has its default; a field that is not known is an error. The result is not
-// validated.
+// Decode decodes openshift-sdn.json. Missing fields have their default values; an unknown field is an error. The result is not validated.
 func Decode(data []byte) (Config, error) { return agentfile.Decode(FileName, data, Default()) }
 
-// Encode returns the content of openshift-sdn.json: every field explicit, the same bytes for the same configuration.
+// Encode returns the content of openshift-sdn.json, with every field explicit. The output is deterministic.
 func (c Config) Encode() ([]byte, error) { return agentfile.Encode(FileName, c) }
 
-// PodMTU is the MTU in bytes of the interfaces of pods that are started now.
+// PodMTU returns the MTU, in bytes, of newly created pod interfaces.
 func (c Config) PodMTU() int { return c.Migration.PodMTU(c.MTU) }
 
-// Pools are the CIDRs of ClusterNetworks.
+// Pools returns the CIDRs of ClusterNetworks.
 func (c Config) Pools() []netip.Prefix {
 	out := make([]netip.Prefix, len(c.ClusterNetworks))
 	for i, n := range c.ClusterNetworks {
@@ -126,7 +123,7 @@ func (c Config) Pools() []netip.Prefix {
 	return out
 }
 
-// Validate returns everything that is wrong with the configuration, nil if nothing is.
+// Validate returns every error in the configuration; nil if there is none.
 func (c Config) Validate() field.ErrorList {
 	errs := agentfile.ValidateVersion(field.NewPath("version"), c.Version, Version)
 	if !slices.Contains(modes, c.Mode) {
@@ -165,10 +162,10 @@ func inRange(at *field.Path, value, least, most int) field.ErrorList {
 	return nil
 }
 
-// maxHostPrefix is the longest prefix of a block: it leaves one address for a pod.
+// maxHostPrefix is the longest prefix length of a block: one address remains for a pod.
 const maxHostPrefix = 30
 
-// validateNetworks checks the pools and the Service CIDR, of which no two may overlap.
+// validateNetworks checks the pools and the Service CIDR. They must not overlap.
 func (c Config) validateNetworks() field.ErrorList {
 	var errs field.ErrorList
 	if len(c.ClusterNetworks) == 0 {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// NotesFile is the file in StateDir with the notes of the flows of br0: why each of them exists, by cookie.
+// NotesFile is the file in StateDir with the notes of the flows of br0, by cookie. A note states why a flow exists.
 const NotesFile = "notes.json"
 
 // EncodeNotes returns the content of NotesFile.
@@ -18,7 +18,7 @@ func EncodeNotes(notes map[uint64]string) map[string]string {
 	return out
 }
 
-// DecodeNotes reads NotesFile.
+// DecodeNotes decodes NotesFile.
 func DecodeNotes(content []byte) (map[uint64]string, error) {
 	var texts map[string]string
 	if err := json.Unmarshal(content, &texts); err != nil {

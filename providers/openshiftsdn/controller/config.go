@@ -1,7 +1,6 @@
-// Package controller is the part of OpenShiftSDN that runs once in a cluster. It gives nodes their HostSubnets, namespaces their
-// NetNamespaces, and egress IPs to nodes; it reports errors in these objects by events. Each loop reads what the API has, has a pure
-// package compute what is missing, and writes that: packages hostsubnet, vnid and egressip decide. It holds nothing that the next instance
-// could not read.
+// Package controller is the cluster-wide controller of OpenShiftSDN. It creates HostSubnets for nodes and NetNamespaces for namespaces, assigns egress IPs to
+// nodes, and reports errors in these objects as events. Each loop reads the objects, computes a plan with the pure packages hostsubnet, vnid and egressip, and
+// writes it. The controller has no state that the next instance could not read from the API.
 package controller
 
 import (
@@ -21,25 +20,25 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// Config is what Run needs.
+// Config is the configuration of Run.
 type Config struct {
-	// Kube is the API server's address and credentials. Required.
+	// Kube has the API server's address and credentials. Required.
 	Kube *rest.Config
-	// Node is the name of the node on which this instance runs. It is part of the identity in the lease. Required.
+	// Node is the name of the node on which this instance runs. It is part of the identity in the Lease. Required.
 	Node string
-	// Network is the network's configuration. Required, and valid.
+	// Network is the network's configuration. Required; it must be valid.
 	Network agentconfig.Config
 	// LeaseNamespace and LeaseName name the lease. Defaults: openshift-sdn and openshift-network-controller.
 	LeaseNamespace, LeaseName string
 	// HealthAddress is the HOST:PORT of /healthz, /readyz and /metrics; empty for none.
 	HealthAddress string
-	// Metrics, of the namespace sdn_controller, are served at /metrics, and get the metrics of this package. Required.
+	// Metrics are served at /metrics. This package registers its metrics there, with the namespace sdn_controller. Required.
 	Metrics *agent.Metrics
 	// Log is the logger. Required.
 	Log *slog.Logger
-	// Probe finds out whether the tunnel address of a node answers. Default: tunnelprobe.Probe.
+	// Probe reports whether the tunnel address of a node responds. Default: tunnelprobe.Probe.
 	Probe func(context.Context, netip.Addr) error
-	// Wrap, if it is not nil, returns the client through which objects are written.
+	// Wrap, if not nil, returns the client that writes objects.
 	Wrap func(client.Client) client.Client
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
@@ -75,7 +74,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// pools are the cluster network.
+// pools returns the pools of the cluster network.
 func (c Config) pools() []nodeblocks.Pool {
 	var out []nodeblocks.Pool
 	for _, n := range c.Network.ClusterNetworks {

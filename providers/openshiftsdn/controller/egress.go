@@ -13,13 +13,13 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 )
 
-// egress is the loop that assigns egress IPs to nodes.
+// egress is the controller that assigns egress IPs to nodes.
 type egress struct{ *term }
 
 func newEgress(t *term) egress { return egress{t} }
 
-// pass takes one step of the assignment.
-func (e egress) pass(ctx context.Context) error {
+// reconcile performs one step of the assignment.
+func (e egress) reconcile(ctx context.Context) error {
 	subnets, namespaces := e.subnets.list(), e.netNamespaces.list()
 	if e.Network.Mode == agentconfig.Subnet {
 		e.report(egressLoop, modeProblems(subnets, namespaces))
@@ -56,13 +56,13 @@ func (e egress) pass(ctx context.Context) error {
 	if len(update) == 0 {
 		return nil
 	}
-	// An address is given to a node only after another one has lost it: both are never in one step. So the order of writes is free.
+	// A step never adds an address to a node while another node still has it. Therefore the order of writes does not matter.
 	err := e.writer.all(ctx, changes(e.writer, e.subnets, nil, update, nil))
 	e.triggers[egressLoop].Fire()
 	return err
 }
 
-// probe has the nodes probed that have egress IPs or may get some: at the first address of their blocks, which is that of tun0.
+// probe starts probes of the nodes that have or may get egress IPs, at the first address of their blocks, which is that of tun0.
 func (e egress) probe(ctx context.Context, subnets []*sdnv1.HostSubnet) {
 	targets := map[string]netip.Addr{}
 	for _, s := range subnets {
@@ -74,7 +74,7 @@ func (e egress) probe(ctx context.Context, subnets []*sdnv1.HostSubnet) {
 	e.monitor.Watch(ctx, targets)
 }
 
-// states returns what is known of a node by its name.
+// states returns a function that maps the name of a node to its state.
 func (e egress) states() func(string) egressip.State {
 	unready := map[string]bool{}
 	for _, n := range e.nodes.list() {
@@ -84,9 +84,9 @@ func (e egress) states() func(string) egressip.State {
 	}
 	return func(name string) egressip.State {
 		switch e.monitor.State(name) {
-		case tunnelprobe.Lost:
+		case tunnelprobe.Unreachable:
 			return egressip.Offline
-		case tunnelprobe.Answers:
+		case tunnelprobe.Reachable:
 			if unready[name] {
 				return egressip.Held
 			}
@@ -98,7 +98,7 @@ func (e egress) states() func(string) egressip.State {
 	}
 }
 
-// firewall reports EgressNetworkPolicies that have no effect, or another one, and counts.
+// firewall reports EgressNetworkPolicies that are not applied as written, and updates metrics.
 func (t *term) firewall(context.Context) error {
 	policies, namespaces := t.firewalls.list(), t.netNamespaces.list()
 	t.report(firewallLoop, firewallProblems(t.Network.Mode, policies, namespaces))

@@ -11,16 +11,16 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressfirewall"
 )
 
-// reasonFirewall is that an EgressNetworkPolicy has another effect than its rules say.
+// reasonFirewall: an EgressNetworkPolicy is not applied.
 const reasonFirewall = "EgressNetworkPolicyNotApplied"
 
-// reasonFirewallInvalid is that a rule of an EgressNetworkPolicy cannot be applied as it is written.
+// reasonFirewallInvalid: a rule of an EgressNetworkPolicy is invalid.
 const reasonFirewallInvalid = "EgressNetworkPolicyInvalid"
 
-// reasonUnsupported is that the mode of the network lacks what an object asks for.
+// reasonUnsupported: the mode of the network does not support a setting of an object.
 const reasonUnsupported = "NotSupportedInMode"
 
-// firewallProblems returns what keeps EgressNetworkPolicies from having the effect of their rules.
+// firewallProblems returns the problems of EgressNetworkPolicies that are not applied as written.
 func firewallProblems(mode agentconfig.Mode, policies []*sdnv1.EgressNetworkPolicy, namespaces []*sdnv1.NetNamespace) []problem {
 	vnids, sharing, perNamespace := map[string]uint32{}, map[uint32]int{}, map[string]int{}
 	for _, n := range namespaces {
@@ -36,7 +36,7 @@ func firewallProblems(mode agentconfig.Mode, policies []*sdnv1.EgressNetworkPoli
 			out = append(out, problem{Object: p, Reason: reason, Message: fmt.Sprintf(format, args...)})
 		}
 		if _, faults := egressfirewall.Read(p); len(faults) > 0 {
-			add(reasonFirewallInvalid, "%s", phrase.Clauses(faults, mostNamed))
+			add(reasonFirewallInvalid, "%s", phrase.Clauses(faults, maxNamed))
 		}
 		vnid, known := vnids[p.Namespace]
 		switch {
@@ -53,7 +53,7 @@ func firewallProblems(mode agentconfig.Mode, policies []*sdnv1.EgressNetworkPoli
 	return out
 }
 
-// modeProblems returns the objects that ask for what mode Subnet does not have.
+// modeProblems returns the settings of objects that mode Subnet does not support.
 func modeProblems(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace) []problem {
 	var out []problem
 	for _, s := range subnets {

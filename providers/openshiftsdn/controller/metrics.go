@@ -8,16 +8,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// metrics are those of the controller. The program's registry adds sdn_controller to their names.
+// metrics are those of the controller. The registry adds the prefix sdn_controller to their names.
 type metrics struct {
-	pass   *prometheus.HistogramVec
-	writes atomic.Int64
-	// What the leader counts in objects; 0 in other instances.
+	reconcile *prometheus.HistogramVec
+	writes    atomic.Int64
+	// Numbers of objects, set by the leader; 0 in other instances.
 	egressIPs, firewalls, rules, multicast, problems, waiting atomic.Int64
 }
 
 func newMetrics(m *agent.Metrics, board *agent.Board[status]) *metrics {
-	out := &metrics{pass: m.Histograms("loop_seconds", "Duration of a reconcile with its writes.", "loop", prometheus.ExponentialBuckets(0.0005, 2, 18))}
+	out := &metrics{reconcile: m.Histograms("loop_seconds", "Duration of a reconcile with its writes.", "loop", prometheus.ExponentialBuckets(0.0005, 2, 18))}
 	m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "sdn_controller", Name: "writes_total", Help: "Objects that were created, updated and deleted."},
 		func() float64 { return float64(out.writes.Load()) }))
 	m.Gauge("leader", "1 while this instance has the lease.", func() float64 { return agent.Flag(board.View().Status.Leader) })
@@ -37,7 +37,7 @@ func newMetrics(m *agent.Metrics, board *agent.Board[status]) *metrics {
 	return out
 }
 
-// reset is for the end of a term.
+// reset sets the leader's metrics to 0 at the end of a term.
 func (m *metrics) reset() {
 	for _, v := range []*atomic.Int64{&m.egressIPs, &m.firewalls, &m.rules, &m.multicast, &m.problems, &m.waiting} {
 		v.Store(0)

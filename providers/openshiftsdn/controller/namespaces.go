@@ -13,21 +13,21 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
 )
 
-// namespaces is the loop that gives each namespace its NetNamespace.
+// namespaces is the controller that creates the NetNamespace of each namespace.
 type namespaces struct {
 	*term
-	// doubt is that objects were written with an unknown result, or that none were read yet.
-	doubt  bool
+	// stale is true if the objects must be read again: at the start, and after a write with an unknown result.
+	stale  bool
 	held   map[string]vnid.Held
 	cursor uint32
 	record vnid.Record
 }
 
-func newNamespaces(t *term) *namespaces { return &namespaces{term: t, doubt: true} }
+func newNamespaces(t *term) *namespaces { return &namespaces{term: t, stale: true} }
 
-// pass compares NetNamespaces with Namespaces, and writes what differs.
-func (n *namespaces) pass(ctx context.Context) error {
-	if n.doubt {
+// reconcile compares NetNamespaces with Namespaces, and writes the differences.
+func (n *namespaces) reconcile(ctx context.Context) error {
+	if n.stale {
 		if err := n.netNamespaces.refresh(ctx, n.client, &sdnv1.NetNamespaceList{}); err != nil {
 			return err
 		}
@@ -46,18 +46,18 @@ func (n *namespaces) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What follows may be written although the answer is lost: the next plan gives nothing away that this one has.
+	// The plan may be written even if the response is lost: the next plan does not reuse the VNIDs of this one.
 	n.held, n.cursor, n.record = plan.Held, plan.Cursor, plan.Record
 	err = n.writer.all(ctx, changes(n.writer, n.netNamespaces, plan.Create, plan.Update, remove))
-	n.doubt = err != nil
+	n.stale = err != nil
 	if !plan.Empty() {
 		n.triggers[namespaceLoop].Fire()
 	}
 	return err
 }
 
-// confirmed are those NetNamespaces whose Namespace does not exist, or is another one, also past the watch: one that lags must not cost a
-// namespace its VNID.
+// confirmed returns the NetNamespaces whose Namespace does not exist or has another UID according to the API server. A lagging watch must not cost a namespace
+// its VNID.
 func (n *namespaces) confirmed(ctx context.Context, all []*sdnv1.NetNamespace) ([]*sdnv1.NetNamespace, error) {
 	var out []*sdnv1.NetNamespace
 	for _, o := range all {

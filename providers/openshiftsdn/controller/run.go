@@ -13,20 +13,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/leader"
 )
 
-// The rate of requests to the API server. Package vnid depends on the first.
+// Rate limits for requests to the API server. Package vnid depends on requestsPerSecond.
 const (
 	requestsPerSecond = 200
 	requestsBurst     = 400
 )
 
-// status is what the board shows beside problems.
+// status is the board's status in addition to problems.
 type status struct {
-	// Leader is whether this instance has the lease.
+	// Leader is true while this instance holds the Lease.
 	Leader bool
 }
 
-// Run takes part in the election, and works while it has the lease, until the context ends; the error is then nil. Every other end is an
-// error, and the process must end with it.
+// Run takes part in the leader election, and works while it holds the Lease. It returns nil when the context ends. On any other error the process must exit.
 func Run(ctx context.Context, c Config) error {
 	c, err := c.complete()
 	if err != nil {
@@ -70,7 +69,7 @@ func Run(ctx context.Context, c Config) error {
 	}))
 }
 
-// readiness reports whether the instance does its part. One without the lease has none.
+// readiness reports whether the instance works without problems. An instance without the Lease is ready.
 func readiness(board *agent.Board[status]) func() (bool, agent.Problems) {
 	return func() (bool, agent.Problems) {
 		view := board.View()

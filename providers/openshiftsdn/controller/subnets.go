@@ -18,16 +18,16 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/hostsubnet"
 )
 
-// subnets is the loop that gives each node its HostSubnet.
+// subnets is the controller that creates the HostSubnet of each node.
 type subnets struct {
 	*term
-	// doubt is that objects were written with an unknown result, or that none were read yet.
-	doubt bool
+	// stale is true if the objects must be read again: at the start, and after a write with an unknown result.
+	stale bool
 }
 
-func newSubnets(t *term) *subnets { return &subnets{term: t, doubt: true} }
+func newSubnets(t *term) *subnets { return &subnets{term: t, stale: true} }
 
-// nodeChanged reports whether an update of a Node matters.
+// nodeChanged reports whether an update of a Node is relevant.
 func nodeChanged(before, now *corev1.Node) bool {
 	conditions := func(n *corev1.Node) (out [2]string) {
 		for _, c := range n.Status.Conditions {
@@ -44,9 +44,9 @@ func nodeChanged(before, now *corev1.Node) bool {
 	return !slices.Equal(before.Status.Addresses, now.Status.Addresses) || conditions(before) != conditions(now)
 }
 
-// pass compares HostSubnets with Nodes, and writes what differs.
-func (s *subnets) pass(ctx context.Context) error {
-	if s.doubt {
+// reconcile compares HostSubnets with Nodes, and writes the differences.
+func (s *subnets) reconcile(ctx context.Context) error {
+	if s.stale {
 		if err := s.subnets.refresh(ctx, s.client, &sdnv1.HostSubnetList{}); err != nil {
 			return err
 		}
@@ -69,15 +69,14 @@ func (s *subnets) pass(ctx context.Context) error {
 		operations = append(operations, func(ctx context.Context) error { return s.connect(ctx, n) })
 	}
 	err = s.writer.all(ctx, operations)
-	s.doubt = err != nil
+	s.stale = err != nil
 	if len(operations) > 0 {
 		s.triggers[subnetLoop].Fire()
 	}
 	return err
 }
 
-// confirmed are those HostSubnets whose Node does not exist, or is another one, also past the watch: one that lags must not cost a node its
-// block.
+// confirmed returns the HostSubnets whose Node does not exist or has another UID according to the API server. A lagging watch must not cost a node its block.
 func (s *subnets) confirmed(ctx context.Context, all []*sdnv1.HostSubnet) ([]*sdnv1.HostSubnet, error) {
 	var out []*sdnv1.HostSubnet
 	for _, o := range all {
@@ -95,7 +94,7 @@ func (s *subnets) confirmed(ctx context.Context, all []*sdnv1.HostSubnet) ([]*sd
 	return out, nil
 }
 
-// connect sets the condition of a node that waits for a route of a cloud.
+// connect sets NetworkUnavailable to false on a node that waits for a cloud route.
 func (s *subnets) connect(ctx context.Context, n *corev1.Node) error {
 	now := metav1.NewTime(s.Now())
 	patch, err := json.Marshal(map[string]any{

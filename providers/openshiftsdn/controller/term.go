@@ -22,19 +22,18 @@ import (
 )
 
 const (
-	// settle is how long further changes are waited for after one. What no new pod waits for takes its time, as each reconcile goes through
-	// all objects.
-	settle         = 2 * time.Millisecond
-	settleEgress   = 100 * time.Millisecond
-	settleFirewall = 500 * time.Millisecond
-	// every is how often a loop runs although nothing was reported.
-	every = 30 * time.Second
-	// beatEvery is how often the loops are looked at, and stalled how long one may be silent.
-	beatEvery = 5 * time.Second
-	stalled   = time.Minute
+	// debounce is how long a controller waits for further changes after one. It is longer where no new pod waits, since each reconcile reads all objects.
+	debounce         = 2 * time.Millisecond
+	debounceEgress   = 100 * time.Millisecond
+	debounceFirewall = 500 * time.Millisecond
+	// resync is the interval of reconciles without a change.
+	resync = 30 * time.Second
+	// beatInterval is how often the controllers are checked. A controller that does not finish within stalled is stalled.
+	beatInterval = 5 * time.Second
+	stalled      = time.Minute
 )
 
-// The loops, which are the topics of problems, too.
+// Names of the controllers, which are also the topics of problems.
 const (
 	subnetLoop    agent.Topic = "hostsubnets"
 	namespaceLoop agent.Topic = "netnamespaces"
@@ -49,7 +48,7 @@ const component = "openshift-sdn-controller"
 // problem is an error in an object. Those of pure packages have the same fields.
 type problem = objectevents.Problem
 
-// term is the work of one instance while it has the lease.
+// term is the work of one instance while it holds the Lease.
 type term struct {
 	Config
 	client  client.Client
@@ -71,7 +70,7 @@ type term struct {
 	monitor       *tunnelprobe.Monitor
 }
 
-// newScheme knows what the controller reads.
+// newScheme returns a scheme with the types that the controller reads.
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(s), sdnv1.AddToScheme(s)); err != nil {
@@ -114,7 +113,7 @@ func newTerm(c Config, core kubernetes.Interface, board *agent.Board[status], m 
 	return t, nil
 }
 
-// strip removes what no loop reads.
+// strip removes fields that no controller reads.
 func strip(o any) (any, error) {
 	switch object := o.(type) {
 	case *corev1.Node:
@@ -150,19 +149,19 @@ func (t *term) run(ctx context.Context) error {
 		return err
 	}
 	loops := []struct {
-		topic  agent.Topic
-		settle time.Duration
-		pass   func(context.Context) error
+		topic     agent.Topic
+		debounce  time.Duration
+		reconcile func(context.Context) error
 	}{
-		{subnetLoop, settle, newSubnets(t).pass}, {namespaceLoop, settle, newNamespaces(t).pass}, {egressLoop, settleEgress, newEgress(t).pass},
-		{firewallLoop, settleFirewall, t.firewall},
+		{subnetLoop, debounce, newSubnets(t).reconcile}, {namespaceLoop, debounce, newNamespaces(t).reconcile}, {egressLoop, debounceEgress, newEgress(t).reconcile},
+		{firewallLoop, debounceFirewall, t.firewall},
 	}
 	beats := map[agent.Topic]*agent.Beat{}
 	for _, l := range loops {
 		beat := &agent.Beat{}
 		beat.Mark(time.Now())
 		beats[l.topic] = beat
-		keeper := agent.Keeper{Every: every, Settle: l.settle, Changed: t.triggers[l.topic], Now: time.Now, Beat: beat, Apply: t.measured(l.topic, l.pass)}
+		keeper := agent.Loop{Interval: resync, Debounce: l.debounce, Changed: t.triggers[l.topic], Now: time.Now, Beat: beat, Apply: t.measured(l.topic, l.reconcile)}
 		all.Go(func() { keeper.Run(ctx) })
 	}
 	if !t.Network.OpenShift && t.Network.EnableUnidling {
@@ -172,7 +171,7 @@ func (t *term) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// keepBeat reports that the program works, while all loops do, until the context ends.
+// keepBeat marks the beat while all controllers make progress, until the context ends.
 func (t *term) keepBeat(ctx context.Context, beats map[agent.Topic]*agent.Beat) {
 	written := int64(0)
 	for ctx.Err() == nil {
@@ -183,21 +182,21 @@ func (t *term) keepBeat(ctx context.Context, beats map[agent.Topic]*agent.Beat) 
 				alive = false
 			}
 		}
-		// A loop that writes thousands of objects takes long.
+		// A controller that writes thousands of objects takes long.
 		if n := t.metrics.writes.Load(); alive || n != written {
 			t.beat.Mark(now)
 			written = n
 		}
-		agent.Pause(ctx, beatEvery, nil)
+		agent.Pause(ctx, beatInterval, nil)
 	}
 }
 
-// measured notes how long a loop takes, and its errors.
-func (t *term) measured(topic agent.Topic, pass func(context.Context) error) func(context.Context) error {
+// measured records the duration and the error of each reconcile.
+func (t *term) measured(topic agent.Topic, reconcile func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		started := time.Now()
-		err := pass(ctx)
-		t.metrics.pass.WithLabelValues(string(topic)).Observe(time.Since(started).Seconds())
+		err := reconcile(ctx)
+		t.metrics.reconcile.WithLabelValues(string(topic)).Observe(time.Since(started).Seconds())
 		if ctx.Err() == nil {
 			t.board.Note(topic, err)
 		}
@@ -205,7 +204,7 @@ func (t *term) measured(topic agent.Topic, pass func(context.Context) error) fun
 	}
 }
 
-// watch starts the watches, and returns when they have reported all objects.
+// watch starts the watches, and returns when all objects have been received.
 func (t *term) watch(ctx context.Context) error {
 	kinds := []struct {
 		object  client.Object

@@ -24,33 +24,33 @@ import (
 )
 
 const (
-	// reasonUnidle is that a Service cannot be woken.
+	// reasonUnidle: a Service cannot be unidled.
 	reasonUnidle = "UnidleFailed"
-	// wakers is how many Services are woken at a time.
-	wakers = 4
-	// readyEvery is how often a Service that was woken is looked at, and readyLimit how long.
-	readyEvery = 500 * time.Millisecond
-	readyLimit = 5 * time.Minute
+	// unidleWorkers is the number of Services that are unidled at the same time.
+	unidleWorkers = 4
+	// readyInterval is how often an unidled Service is checked for a ready endpoint, and readyTimeout for how long.
+	readyInterval = 500 * time.Millisecond
+	readyTimeout  = 5 * time.Minute
 )
 
-// watched narrows watches: of Events to those that ask to wake a Service.
+// watched restricts the watch of Events to those that request the unidling of a Service.
 func watched() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.Event{}: {Field: fields.OneTermEqualSelector("reason", idling.NeedPods)}}
 }
 
-// unidler scales up what was idled, when an Event asks for it. It keeps the annotations until the Service has an endpoint that is ready: so
-// long nodes hold back connections, and none is refused.
+// unidler scales up idled workloads when an Event requests it. It keeps the annotations until the Service has a ready endpoint: until then nodes hold back
+// connections, and none is refused.
 type unidler struct {
 	*term
 	queue workqueue.TypedRateLimitingInterface[client.ObjectKey]
 
-	mu    sync.Mutex
-	asked map[client.ObjectKey]time.Time // when a Service was last asked for
-	woken map[client.ObjectKey]time.Time // when it was scaled up
+	mu        sync.Mutex
+	requested map[client.ObjectKey]time.Time // time of the last request for a Service
+	scaled    map[client.ObjectKey]time.Time // time of scaling up
 }
 
 func newUnidler(t *term) *unidler {
-	return &unidler{term: t, asked: map[client.ObjectKey]time.Time{}, woken: map[client.ObjectKey]time.Time{},
+	return &unidler{term: t, requested: map[client.ObjectKey]time.Time{}, scaled: map[client.ObjectKey]time.Time{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](100*time.Millisecond, 10*time.Second))}
 }
 
@@ -67,7 +67,7 @@ func (u *unidler) run(ctx context.Context) {
 		return
 	}
 	var all sync.WaitGroup
-	for range wakers {
+	for range unidleWorkers {
 		all.Go(func() {
 			for {
 				key, shutdown := u.queue.Get()
@@ -82,7 +82,7 @@ func (u *unidler) run(ctx context.Context) {
 	all.Wait()
 }
 
-// note takes an Event.
+// note receives an Event.
 func (u *unidler) note(o any) {
 	e, ok := o.(*corev1.Event)
 	if !ok || e.Reason != idling.NeedPods || e.InvolvedObject.Kind != "Service" {
@@ -95,18 +95,18 @@ func (u *unidler) note(o any) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if at.After(u.asked[key]) {
-		u.asked[key] = at
+	if at.After(u.requested[key]) {
+		u.requested[key] = at
 		u.queue.Add(key)
 	}
 }
 
-// handle wakes a Service, and repeats what fails.
+// handle unidles a Service, and retries on errors.
 func (u *unidler) handle(ctx context.Context, key client.ObjectKey) {
 	u.mu.Lock()
-	asked := u.asked[key]
+	requested := u.requested[key]
 	u.mu.Unlock()
-	again, err := u.wake(ctx, key, asked)
+	retry, err := u.unidle(ctx, key, requested)
 	if ctx.Err() != nil {
 		return
 	}
@@ -115,18 +115,18 @@ func (u *unidler) handle(ctx context.Context, key client.ObjectKey) {
 	case err != nil:
 		u.queue.AddRateLimited(key)
 		return
-	case again:
-		u.queue.AddAfter(key, readyEvery)
+	case retry:
+		u.queue.AddAfter(key, readyInterval)
 	default:
 		u.mu.Lock()
-		delete(u.woken, key)
+		delete(u.scaled, key)
 		u.mu.Unlock()
 	}
 	u.queue.Forget(key)
 }
 
-// wake scales up what a Service needs, if it was idled before it was asked for. again is that it has no endpoint yet.
-func (u *unidler) wake(ctx context.Context, key client.ObjectKey, asked time.Time) (again bool, err error) {
+// unidle scales up the targets of a Service that was idled before the request. retry is true while it has no endpoint.
+func (u *unidler) unidle(ctx context.Context, key client.ObjectKey, requested time.Time) (again bool, err error) {
 	service, endpoints := &corev1.Service{}, &corev1.Endpoints{} //nolint:staticcheck // idled Services are marked on both
 	if err := u.client.Get(ctx, key, service); err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -146,8 +146,8 @@ func (u *unidler) wake(ctx context.Context, key client.ObjectKey, asked time.Tim
 		u.failed(service, err)
 		return false, nil
 	}
-	// Both times have seconds only.
-	if !idled || asked.Before(state.At.Truncate(time.Second)) {
+	// Both times have a resolution of one second.
+	if !idled || requested.Before(state.At.Truncate(time.Second)) {
 		return false, nil
 	}
 	for _, target := range state.Targets {
@@ -167,14 +167,14 @@ func (u *unidler) wake(ctx context.Context, key client.ObjectKey, asked time.Tim
 	return false, nil
 }
 
-// wait reports whether a Service may still get an endpoint.
+// wait reports whether a Service may still get an endpoint within readyTimeout.
 func (u *unidler) wait(key client.ObjectKey) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.woken[key].IsZero() {
-		u.woken[key] = u.Now()
+	if u.scaled[key].IsZero() {
+		u.scaled[key] = u.Now()
 	}
-	return u.Now().Sub(u.woken[key]) < readyLimit
+	return u.Now().Sub(u.scaled[key]) < readyTimeout
 }
 
 func (u *unidler) failed(service *corev1.Service, err error) {

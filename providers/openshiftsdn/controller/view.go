@@ -15,19 +15,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// view is all objects of a kind: what a watch reports, and what this program has written and the watch has not reported yet. So a decision
-// takes all decisions before it into account.
+// view has all objects of a kind: those from the watch, and those that this instance has written and the watch has not delivered yet. Each decision therefore
+// takes all earlier decisions into account.
 type view[T client.Object] struct {
-	// relevant reports whether an update matters to a loop; nil if each does.
+	// relevant reports whether an update is relevant to a controller; nil if every update is.
 	relevant func(before, now T) bool
-	// wake are fired when something has changed.
+	// wake are the triggers to fire after a change.
 	wake []agent.Trigger
 
 	mu      sync.Mutex
 	watched map[client.ObjectKey]T
-	// written are newer than watched.
+	// written are objects that are newer than those in watched.
 	written map[client.ObjectKey]T
-	// deleted are UIDs of objects that are watched, and are deleted.
+	// deleted are the UIDs of deleted objects that are still in watched.
 	deleted map[types.UID]bool
 }
 
@@ -35,16 +35,16 @@ func newView[T client.Object](relevant func(before, now T) bool, wake ...agent.T
 	return &view[T]{relevant: relevant, wake: wake, watched: map[client.ObjectKey]T{}, written: map[client.ObjectKey]T{}, deleted: map[types.UID]bool{}}
 }
 
-// newer reports whether an object is at least as new as another one of the same kind.
+// newer reports whether a is at least as new as b, an object of the same kind.
 func newer(a, b client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order >= 0
 }
 
-// OnAdd takes an object from the watch.
+// OnAdd receives an object from the watch.
 func (v *view[T]) OnAdd(o any, _ bool) { v.set(o) }
 
-// OnUpdate takes an object from the watch.
+// OnUpdate receives an object from the watch.
 func (v *view[T]) OnUpdate(_, o any) { v.set(o) }
 
 func (v *view[T]) set(o any) {
@@ -68,7 +68,7 @@ func (v *view[T]) set(o any) {
 	}
 }
 
-// OnDelete takes the end of an object from the watch.
+// OnDelete receives the deletion of an object from the watch.
 func (v *view[T]) OnDelete(o any) {
 	missed := false
 	if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
@@ -95,7 +95,7 @@ func (v *view[T]) fire() {
 	}
 }
 
-// list returns all objects, which must not be changed, in no order.
+// list returns all objects in no particular order. Callers must not change them.
 func (v *view[T]) list() []T {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -116,7 +116,7 @@ func (v *view[T]) list() []T {
 	return out
 }
 
-// wrote takes an object as the API server answered.
+// wrote records an object as returned by the API server.
 func (v *view[T]) wrote(object T) {
 	key := client.ObjectKeyFromObject(object)
 	v.mu.Lock()
@@ -130,7 +130,7 @@ func (v *view[T]) wrote(object T) {
 	v.written[key] = object
 }
 
-// removed takes that an object was deleted.
+// removed records the deletion of an object.
 func (v *view[T]) removed(object T) {
 	key := client.ObjectKeyFromObject(object)
 	v.mu.Lock()
@@ -143,7 +143,7 @@ func (v *view[T]) removed(object T) {
 	}
 }
 
-// refresh reads all objects past the watch: at the start, as the watch may begin with an old state, and when a write has an unknown result.
+// refresh lists all objects without the watch: at the start, when the watch may lag, and after a write with an unknown result.
 func (v *view[T]) refresh(ctx context.Context, reader client.Reader, list client.ObjectList) error {
 	if err := reader.List(ctx, list); err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
@@ -165,7 +165,7 @@ func (v *view[T]) refresh(ctx context.Context, reader client.Reader, list client
 	defer v.mu.Unlock()
 	for key, w := range v.written {
 		if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), w.GetResourceVersion()); err == nil && order >= 0 && !known[key] {
-			delete(v.written, key) // it was deleted before the list was made
+			delete(v.written, key) // it was deleted before the list was read
 		}
 	}
 	return nil

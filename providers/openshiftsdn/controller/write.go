@@ -10,13 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/leader"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 const (
-	// writers is how many objects are written at a time.
+	// writers is the number of concurrent writes.
 	writers = 16
-	// mostNamed is how many errors one sentence has.
-	mostNamed = 3
+	// maxNamed is the maximum number of errors in one message.
+	maxNamed = 3
 )
 
 // operation is one write.
@@ -29,8 +30,8 @@ type writer struct {
 	wrote func()
 }
 
-// all carries out writes, several at a time. It returns when all have ended, also if the context has: a request that is canceled may be
-// carried out all the same, and later, when another instance decides. None begins after the end of the context.
+// all performs writes concurrently, and returns when all have finished. It also waits for running writes after the context has ended: a canceled request may
+// still take effect later, when another instance decides. It starts no write after the end of the context.
 func (w writer) all(ctx context.Context, operations []operation) error {
 	queue := make(chan operation)
 	var mu sync.Mutex
@@ -60,13 +61,13 @@ func (w writer) all(ctx context.Context, operations []operation) error {
 	}
 	close(queue)
 	all.Wait()
-	if rest := len(failed) - mostNamed; rest > 0 {
-		failed = append(failed[:mostNamed], fmt.Errorf("and %d more", rest))
+	if rest := len(failed) - maxNamed; rest > 0 {
+		failed = append(failed[:maxNamed], errors.New(phrase.More(rest)))
 	}
 	return errors.Join(append(failed, ctx.Err())...)
 }
 
-// superseded is no error for a write that came too late: the watch reports what has changed, and the next decision is based on that.
+// superseded ignores the errors of writes that came too late: the watch delivers the newer object, and the next decision uses it.
 func superseded(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		return nil
@@ -74,7 +75,7 @@ func superseded(err error) error {
 	return err
 }
 
-// changes are the writes of a plan.
+// changes returns the writes of a plan.
 func changes[T client.Object](w writer, v *view[T], create, update, remove []T) []operation {
 	var out []operation
 	write := func(verb string, o T, do func(context.Context, T) error) {

@@ -1,4 +1,4 @@
-// Package egressfirewall reads the rules of EgressNetworkPolicies, also of those that were stored before the API server checked them. It is pure.
+// Package egressfirewall reads the rules of EgressNetworkPolicies, including invalid ones that were stored before the API server validated them. It is pure.
 package egressfirewall
 
 import (
@@ -11,18 +11,18 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
-// MaxRules is how many rules a policy may have.
+// MaxRules is the maximum number of rules in a policy.
 const MaxRules = 1000
 
-// Rule is one rule. Without a network and without a name it matches nothing.
+// Rule is one rule. Without Network and Name it matches nothing.
 type Rule struct {
 	Deny    bool
 	Network netip.Prefix
 	Name    string
 }
 
-// Read returns the rules of a policy in their order, and a sentence for each error in it, with what is done instead. A rule that cannot be understood denies
-// if that is what it may have meant, and matches nothing otherwise.
+// Read returns the rules of a policy in order, and a sentence for each error with its consequence. An invalid rule denies if that may have been the intent,
+// and otherwise matches nothing.
 func Read(p *sdnv1.EgressNetworkPolicy) (rules []Rule, faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if n := len(p.Spec.Egress); n > MaxRules {
@@ -56,7 +56,7 @@ func Read(p *sdnv1.EgressNetworkPolicy) (rules []Rule, faults []string) {
 	return rules, faults
 }
 
-// readNetwork reads the network of a rule. Old objects have 0.0.0.0/32 for everything.
+// readNetwork parses the CIDR of a rule. Old objects have 0.0.0.0/32 for all addresses.
 func readNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() {

@@ -7,29 +7,28 @@ import (
 	"slices"
 )
 
-// assignment is a step of Assign in the making.
+// assignment is the state of Assign.
 type assignment struct {
 	Cluster
-	byName map[string]*Node
-	asking map[netip.Addr][]string
-	// manual are addresses that an administrator gave to a node, own the tunnel addresses.
+	byName     map[string]*Node
+	requesters map[netip.Addr][]string
+	// manual are the addresses that an administrator assigned to a node. own are the tunnel addresses.
 	manual, own map[netip.Addr]bool
-	// held are the addresses of automatic nodes, owner is whose they are.
+	// held are the addresses of automatic nodes, and owner their nodes by address.
 	held  map[string][]netip.Addr
 	owner map[netip.Addr]string
 	found problems
 }
 
-// Assign returns the egress IPs of each automatic node, which are those that it has unless something is to change. It is a step: an address
-// that moves is removed from its node first, and the step after that, with this one written, gives it to another. So no two nodes have it at
-// a time. Steps end: after few of them nothing changes.
+// Assign returns the egress IPs of each automatic node. They are the current ones unless something must change. Each call is one step: an address that moves
+// is first removed from its node, and the next step, after this one is written, assigns it to another node. So no two nodes have it at the same time. After a
+// few steps nothing changes any more.
 //
-// An address stays where it is while it may. It goes to the node with the fewest addresses of those that are online, offer it, and have
-// none of its namespace. Addresses that one node alone offers come first, then those of namespaces that ask for few. It leaves a node that
-// is offline, if another one can take it; and if a node has less than half of what it would get of an allocation from nothing, some
-// addresses move to it.
+// An address stays on its node if possible. A new address goes to the node with the fewest addresses among those that are online, offer it, and have no other
+// address of its namespace. Addresses that only one node offers come first, then those of namespaces with few addresses. An address leaves an offline node if
+// another node can take it. If a node has less than half of the addresses that it would get in a new allocation, some addresses move to it.
 func Assign(c Cluster) (map[string][]netip.Addr, []Problem) {
-	s := &assignment{Cluster: c, byName: map[string]*Node{}, asking: c.asking(), manual: map[netip.Addr]bool{}, own: map[netip.Addr]bool{},
+	s := &assignment{Cluster: c, byName: map[string]*Node{}, requesters: c.requesters(), manual: map[netip.Addr]bool{}, own: map[netip.Addr]bool{},
 		held: map[string][]netip.Addr{}, owner: map[netip.Addr]string{}}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
@@ -49,7 +48,7 @@ func Assign(c Cluster) (map[string][]netip.Addr, []Problem) {
 	return s.held, s.found
 }
 
-// automatic are the automatic nodes: those that are online first, so that one of them keeps an address that two have.
+// automatic returns the automatic nodes. Online nodes come first, so that one of them keeps an address that two nodes have.
 func (s *assignment) automatic() []*Node {
 	var out []*Node
 	for i := range s.Nodes {
@@ -69,12 +68,12 @@ func (s *assignment) automatic() []*Node {
 	return out
 }
 
-// keep leaves addresses where they are, unless they may not be there.
+// keep leaves addresses on their nodes if they are still valid there.
 func (s *assignment) keep() (removed bool) {
 	for _, n := range s.automatic() {
 		s.held[n.Name] = nil
 		for _, a := range n.Addresses {
-			if asking := s.asking[a]; len(asking) == 0 || !n.offers(a) || s.manual[a] || s.own[a] || s.owner[a] != "" || s.has(s.held[n.Name], asking[0]) {
+			if requesters := s.requesters[a]; len(requesters) == 0 || !n.offers(a) || s.manual[a] || s.own[a] || s.owner[a] != "" || s.has(s.held[n.Name], requesters[0]) {
 				removed = true
 				continue
 			}
@@ -87,27 +86,27 @@ func (s *assignment) keep() (removed bool) {
 
 // has reports whether a list has an address of a namespace.
 func (s *assignment) has(list []netip.Addr, namespace string) bool {
-	return slices.ContainsFunc(list, func(a netip.Addr) bool { return slices.Contains(s.asking[a], namespace) })
+	return slices.ContainsFunc(list, func(a netip.Addr) bool { return slices.Contains(s.requesters[a], namespace) })
 }
 
-// candidates are the nodes that could take an address, beside what some lists have.
+// candidates returns the nodes that could take an address in addition to those in lists.
 func (s *assignment) candidates(a netip.Addr, lists map[string][]netip.Addr) []string {
 	var out []string
 	for _, n := range s.Nodes {
-		if n.State == Online && n.offers(a) && !s.has(lists[n.Name], s.asking[a][0]) {
+		if n.State == Online && n.offers(a) && !s.has(lists[n.Name], s.requesters[a][0]) {
 			out = append(out, n.Name)
 		}
 	}
 	return out
 }
 
-// leaveOffline removes addresses from nodes that are offline, if another node can take them.
+// leaveOffline removes addresses from offline nodes if another node can take them.
 func (s *assignment) leaveOffline() (removed bool) {
-	planned := map[string][]netip.Addr{} // with what this step and the next one give
+	planned := map[string][]netip.Addr{} // the addresses after this step and the next one
 	for n, list := range s.held {
 		planned[n] = slices.Clone(list)
 	}
-	quiet := *s // the problems of a plan are none
+	quiet := *s // a plan reports no problems
 	quiet.give(s.pending(), planned)
 	for _, n := range s.automatic() {
 		if n.State != Offline {
@@ -115,7 +114,7 @@ func (s *assignment) leaveOffline() (removed bool) {
 		}
 		s.held[n.Name] = slices.DeleteFunc(s.held[n.Name], func(a netip.Addr) bool {
 			to := s.candidates(a, planned)
-			if len(s.asking[a]) != 1 || len(to) == 0 {
+			if len(s.requesters[a]) != 1 || len(to) == 0 {
 				return false
 			}
 			planned[to[0]] = append(planned[to[0]], a)
@@ -127,19 +126,19 @@ func (s *assignment) leaveOffline() (removed bool) {
 	return removed
 }
 
-// pending are addresses that one namespace asks for, and no node has.
+// pending returns the addresses that exactly one namespace requests and no node has.
 func (s *assignment) pending() []netip.Addr {
-	having := s.having()
+	holders := s.holders()
 	var out []netip.Addr
-	for a, asking := range s.asking {
-		if len(asking) == 1 && len(having[a]) == 0 && !s.own[a] {
+	for a, requesters := range s.requesters {
+		if len(requesters) == 1 && len(holders[a]) == 0 && !s.own[a] {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// give adds addresses to lists. Those that no node can take now are problems, unless no node would offer them.
+// give adds addresses to lists. An address that no node can take now is a problem, unless no node offers it.
 func (s *assignment) give(addresses []netip.Addr, lists map[string][]netip.Addr) (given bool) {
 	few := map[string]int{}
 	for _, n := range s.Namespaces {
@@ -150,7 +149,7 @@ func (s *assignment) give(addresses []netip.Addr, lists map[string][]netip.Addr)
 		choices[a] = min(2, len(s.candidates(a, lists)))
 	}
 	slices.SortFunc(addresses, func(a, b netip.Addr) int {
-		return cmp.Or(cmp.Compare(choices[a], choices[b]), cmp.Compare(few[s.asking[a][0]], few[s.asking[b][0]]), a.Compare(b))
+		return cmp.Or(cmp.Compare(choices[a], choices[b]), cmp.Compare(few[s.requesters[a][0]], few[s.requesters[b][0]]), a.Compare(b))
 	})
 	for _, a := range addresses {
 		candidates := s.candidates(a, lists)
@@ -175,19 +174,19 @@ func (s *assignment) nowhere(a netip.Addr) {
 		}
 	}
 	if offering == 0 || unknown {
-		return // Resolve reports the first, and a step to come decides the second
+		return // Resolve reports the former; a later step decides the latter
 	}
-	i := slices.IndexFunc(s.Namespaces, func(n Namespace) bool { return n.Name == s.asking[a][0] })
+	i := slices.IndexFunc(s.Namespaces, func(n Namespace) bool { return n.Name == s.requesters[a][0] })
 	s.found.add(s.Namespaces[i].Object, ReasonUnassigned,
 		"no node can take egress IP %s: those that offer it (%d) are offline, or have another address of the namespace; add its network to egressCIDRs of another HostSubnet", a, offering)
 }
 
-// balance removes addresses from their nodes that are to move to one with far too few. Its node would never get them back: each leaves one
-// that keeps more than that one gets.
+// balance removes addresses from their nodes so that they move to a node with far too few. They never move back: each leaves a node that keeps more than the
+// other node gets.
 func (s *assignment) balance() {
 	var all []netip.Addr
 	for a := range s.owner {
-		if len(s.asking[a]) == 1 && s.byName[s.owner[a]].State == Online {
+		if len(s.requesters[a]) == 1 && s.byName[s.owner[a]].State == Online {
 			all = append(all, a)
 		}
 	}
@@ -200,11 +199,11 @@ func (s *assignment) balance() {
 			continue
 		}
 		for _, a := range fresh[name] {
-			from, have := s.owner[a], slices.Concat(s.held[name], moving[name])
-			if 2*len(have) >= len(fresh[name]) {
+			from, assigned := s.owner[a], slices.Concat(s.held[name], moving[name])
+			if 2*len(assigned) >= len(fresh[name]) {
 				break
 			}
-			if from == name || len(s.held[from]) <= len(have)+1 || s.has(have, s.asking[a][0]) {
+			if from == name || len(s.held[from]) <= len(assigned)+1 || s.has(assigned, s.requesters[a][0]) {
 				continue
 			}
 			s.held[from] = slices.DeleteFunc(s.held[from], func(one netip.Addr) bool { return one == a })

@@ -231,10 +231,10 @@ func settle(t *testing.T, c egressip.Cluster, where string) {
 // unused fails if no node has an address that one namespace asks for, and an online node could take it.
 func unused(t *testing.T, c egressip.Cluster, where string) {
 	t.Helper()
-	asking, taken, owner := map[netip.Addr]int{}, map[netip.Addr]bool{}, map[netip.Addr]string{}
+	requesters, taken, owner := map[netip.Addr]int{}, map[netip.Addr]bool{}, map[netip.Addr]string{}
 	for _, n := range c.Namespaces {
 		for _, a := range n.Addresses {
-			asking[a]++
+			requesters[a]++
 			owner[a] = n.Name
 		}
 	}
@@ -244,12 +244,12 @@ func unused(t *testing.T, c egressip.Cluster, where string) {
 		}
 	}
 	for a, name := range owner {
-		if asking[a] != 1 || taken[a] {
+		if requesters[a] != 1 || taken[a] {
 			continue
 		}
 		for _, n := range c.Nodes {
 			offers := slices.ContainsFunc(n.CIDRs, func(p netip.Prefix) bool { return p.Contains(a) })
-			other := slices.ContainsFunc(n.Addresses, func(one netip.Addr) bool { return owner[one] == name || asking[one] > 1 })
+			other := slices.ContainsFunc(n.Addresses, func(one netip.Addr) bool { return owner[one] == name || requesters[one] > 1 })
 			if n.State == egressip.Online && offers && !other {
 				t.Fatalf("%s: %s is unused, and %s could take it", where, a, n.Name)
 			}

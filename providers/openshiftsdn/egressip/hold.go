@@ -6,46 +6,46 @@ import (
 	"slices"
 )
 
-// Claim is an egress IP that a node is to have.
+// Claim is an egress IP assigned to a node.
 type Claim struct {
 	Address netip.Addr
-	// VNID is that of the namespace that leaves with the address.
+	// VNID is that of the namespace that uses the address.
 	VNID      uint32
 	Namespace string
 }
 
-// Interface is the interface with a node's address.
+// Interface is the interface with the node's address.
 type Interface struct {
 	Name string
-	// Network is the node's address, with the length of its network.
+	// Network is the node's address with its prefix length.
 	Network netip.Prefix
-	// Carrier is whether it is connected.
+	// Carrier is true if the interface is connected.
 	Carrier bool
 }
 
-// Kernel is what a node has.
+// Kernel is the relevant network state of a node.
 type Kernel struct {
 	Interface Interface
-	// Own are all addresses of the node that are no egress IPs.
+	// Own are all addresses of the node that are not egress IPs.
 	Own []netip.Addr
 	// Held are the egress IPs that Interface has.
 	Held []netip.Addr
 }
 
-// Refusal is why a node does not have an egress IP.
+// Refusal is the reason why a node cannot have an egress IP.
 type Refusal struct {
 	Claim
 	Reason string
 }
 
-// Holding is what becomes of the claims of a node. Each is in one of the lists.
+// Holding is the decision on the claims of a node. Each claim is in exactly one list.
 type Holding struct {
-	// Keep are those that the node has, Take those that it may take if no other machine has them.
+	// Keep are those that the node has. Take are those that it may add if no other host has them.
 	Keep, Take []Claim
 	Refused    []Refusal
 }
 
-// Hold decides which of its claims a node has and takes. What it has besides Keep is to be removed. masqueradeBit is that of kube-proxy.
+// Hold decides which claims a node keeps and adds. Egress IPs of the node that are not in Keep must be removed. masqueradeBit is that of kube-proxy.
 func Hold(claims []Claim, k Kernel, masqueradeBit int) Holding {
 	var h Holding
 	marks := map[uint32]netip.Addr{}
@@ -69,7 +69,7 @@ func Hold(claims []Claim, k Kernel, masqueradeBit int) Holding {
 	return h
 }
 
-// refuse returns why a node cannot have an address; empty if it can.
+// refuse returns the reason why a node cannot have an address; empty if it can.
 func refuse(a netip.Addr, k Kernel) string {
 	network, name := k.Interface.Network.Masked(), k.Interface.Name
 	bits := uint16(bitsOf(a))
@@ -95,7 +95,7 @@ func bitsOf(a netip.Addr) uint32 {
 	return uint32(b[2])<<8 | uint32(b[3])
 }
 
-// last is the broadcast address of a network.
+// last returns the broadcast address of a network.
 func last(p netip.Prefix) netip.Addr {
 	b := p.Addr().As4()
 	for i := p.Bits(); i < 32; i++ {
@@ -104,18 +104,18 @@ func last(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// spareBit takes the place of kube-proxy's bit in marks. The lower bits from 13 on are those of kubelets, portmap and kube-proxy.
+// spareBit replaces kube-proxy's bit in marks. The lower bits from 13 on belong to kubelet, portmap and kube-proxy.
 const spareBit = 12
 
-// Mark is the mark of packets that leave with an egress IP: the last 16 bits of the address, in the upper bits that kube-proxy does not use. It is the same as
-// long as the node has the address, so that no packet gets the mark of another address while rules change.
+// Mark returns the mark of packets that leave with an egress IP: the last 16 bits of the address, in the upper bits that kube-proxy does not use. It depends
+// on the address alone, so that no packet gets the mark of another address while rules change.
 func Mark(a netip.Addr, masqueradeBit int) uint32 { return spread(bitsOf(a), masqueradeBit) }
 
-// MarkMask has the bits of all marks.
+// MarkMask returns the bits of all marks.
 func MarkMask(masqueradeBit int) uint32 { return spread(0xffff, masqueradeBit) }
 
-// GuardMark is the mark of packets of namespaces with egress IPs that must not leave with the address of the node. No egress IP has it.
-func GuardMark(masqueradeBit int) uint32 { return MarkMask(masqueradeBit) }
+// DropMark returns the mark of packets of namespaces with egress IPs that must not leave with the address of the node. It is not the mark of any egress IP.
+func DropMark(masqueradeBit int) uint32 { return MarkMask(masqueradeBit) }
 
 func spread(bits uint32, masqueradeBit int) uint32 {
 	mark := bits << 16
@@ -125,6 +125,6 @@ func spread(bits uint32, masqueradeBit int) uint32 {
 	return mark
 }
 
-// Zone is the zone of connection tracking for connections that leave with an egress IP: a connection that had another source address before is
-// another one.
+// Zone returns the connection tracking zone of connections that leave with an egress IP. A connection that had another source address before is a different
+// one.
 func Zone(a netip.Addr) uint32 { return bitsOf(a) }

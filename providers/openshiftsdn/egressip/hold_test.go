@@ -76,7 +76,7 @@ func TestHold(t *testing.T) {
 func TestMarks(t *testing.T) {
 	for _, bit := range []int{0, 14, 16, 27, 31} {
 		used := uint32(1)<<bit | 1<<13 | 1<<14 | 1<<15
-		mask, guard, seen := egressip.MarkMask(bit), egressip.GuardMark(bit), map[uint32]bool{0: true, egressip.GuardMark(bit): true}
+		mask, guard, seen := egressip.MarkMask(bit), egressip.DropMark(bit), map[uint32]bool{0: true, egressip.DropMark(bit): true}
 		if mask&used != 0 || guard&^mask != 0 {
 			t.Errorf("bit %d: mask %#x, guard %#x", bit, mask, guard)
 		}

@@ -1,4 +1,4 @@
-// Package egressip decides which node has which egress IP address, and which namespace uses it. It is pure.
+// Package egressip decides which node has which egress IP, and which namespace uses it. It is pure.
 package egressip
 
 import (
@@ -13,24 +13,24 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// The reasons of events.
+// Reasons of events.
 const (
-	// ReasonInvalid is that an object has a value that cannot be used.
+	// ReasonInvalid: an object has an invalid value.
 	ReasonInvalid = "EgressIPInvalid"
-	// ReasonConflict is that two namespaces or two nodes have the same address.
+	// ReasonConflict: two namespaces or two nodes have the same address.
 	ReasonConflict = "EgressIPConflict"
-	// ReasonUnassigned is that no node has an address that a namespace asks for.
+	// ReasonUnassigned: no node has an address that a namespace requests.
 	ReasonUnassigned = "EgressIPUnassigned"
 )
 
-// mostNamed is how many namespaces or nodes one sentence names.
-const mostNamed = 3
+// maxNamed is the maximum number of namespaces or nodes in one message.
+const maxNamed = 3
 
-// State is what is known of a node.
+// State is the state of a node.
 type State int
 
-// The states. A node in state Unknown was not probed yet, or its probe has not been answered: it keeps its addresses and gets no others.
-// The same holds for one in state Held, whose tunnel address answers although its Node is not ready. The zero value is Unknown.
+// States of a node; the zero value is Unknown. A node is Unknown until its first probe has finished: it keeps its addresses and gets no others. The same
+// applies to a Held node, whose tunnel address responds while its Node is not ready.
 const (
 	Unknown State = iota
 	Online
@@ -38,16 +38,16 @@ const (
 	Offline
 )
 
-// Node is a node that has egress IPs or may get some.
+// Node is a node that has or may get egress IPs.
 type Node struct {
 	Name string
 	// Address is its tunnel address.
 	Address netip.Addr
-	// Addresses are its egress IPs, CIDRs the networks of which it may get others. With CIDRs it is automatic: Assign decides.
+	// Addresses are its egress IPs. CIDRs are the networks from which it may get others; with CIDRs the node is automatic, and Assign decides.
 	Addresses []netip.Addr
 	CIDRs     []netip.Prefix
 	State     State
-	// Object is where problems are reported.
+	// Object is the object of its problems.
 	Object *sdnv1.HostSubnet
 }
 
@@ -57,19 +57,19 @@ func (n Node) offers(a netip.Addr) bool {
 	return slices.ContainsFunc(n.CIDRs, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// Namespace is a namespace that asks for egress IPs.
+// Namespace is a namespace that requests egress IPs.
 type Namespace struct {
 	Name      string
 	VNID      uint32
 	Addresses []netip.Addr
-	// Dropped is that it asks for addresses, and none of them can be used: what it sends outside of the cluster is dropped.
+	// Dropped is true if none of the requested addresses can be used: its egress traffic is dropped.
 	Dropped bool
-	// SharedWith names other namespaces that have the same VNID; empty if there are none.
+	// SharedWith names other namespaces with the same VNID; empty if there are none.
 	SharedWith string
 	Object     *sdnv1.NetNamespace
 }
 
-// Cluster is all that takes part, sorted by name.
+// Cluster has the nodes and namespaces with egress IPs, sorted by name.
 type Cluster struct {
 	Nodes      []Node
 	Namespaces []Namespace
@@ -78,20 +78,19 @@ type Cluster struct {
 // Problem is an error in an object.
 type Problem struct {
 	Object runtime.Object
-	// Reason is one of those of this package, Message a sentence.
+	// Reason is one of the constants of this package. Message is a sentence.
 	Reason, Message string
 }
 
-// problems gathers them.
+// problems collects problems.
 type problems []Problem
 
 func (p *problems) add(o runtime.Object, reason, format string, args ...any) {
 	*p = append(*p, Problem{o, reason, fmt.Sprintf(format, args...)})
 }
 
-// Read returns the nodes and namespaces of which some objects speak, without the values that cannot be used, each of which is a problem.
-// inside are the cluster network and the Service CIDR. state returns that of a node by its name. sharing is whether namespaces may share a VNID, as in
-// mode Multitenant.
+// Read returns the nodes and namespaces in the objects, and a problem for each invalid value, which is omitted. inside are the cluster network and the Service
+// CIDR. state returns the state of a node by name. sharing is true if namespaces may share a VNID, as in mode Multitenant.
 func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside []netip.Prefix, sharing bool, state func(string) State) (Cluster, []Problem) {
 	var c Cluster
 	ofVNID := map[uint32][]string{}
@@ -125,7 +124,7 @@ func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside 
 			continue
 		}
 		n := Node{Name: s.Name, State: state(s.Name), Object: s}
-		n.Address, _ = netip.ParseAddr(s.HostIP) // the zero value is no egress IP
+		n.Address, _ = netip.ParseAddr(s.HostIP) // the zero value is not an egress IP
 		for _, text := range s.EgressCIDRs {
 			p, err := netip.ParsePrefix(text)
 			if err != nil || !p.Addr().Is4() {
@@ -143,7 +142,7 @@ func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside 
 			one := Namespace{Name: n.Name, VNID: n.NetID, Addresses: addresses, Dropped: len(addresses) == 0, Object: n}
 			if sharing {
 				slices.Sort(ofVNID[n.NetID])
-				one.SharedWith = others(ofVNID[n.NetID], n.Name)
+				one.SharedWith = namesExcept(ofVNID[n.NetID], n.Name)
 			}
 			c.Namespaces = append(c.Namespaces, one)
 		}
@@ -153,7 +152,7 @@ func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside 
 	return c, found
 }
 
-// parse reads an egress IP. The fault continues a sentence that begins with it.
+// parse parses an egress IP. fault continues a sentence whose subject is the egress IP.
 func parse(text string, inside []netip.Prefix) (a netip.Addr, fault string) {
 	a, err := netip.ParseAddr(text)
 	switch {
@@ -167,8 +166,8 @@ func parse(text string, inside []netip.Prefix) (a netip.Addr, fault string) {
 	return a, ""
 }
 
-// asking returns who asks for each address.
-func (c Cluster) asking() map[netip.Addr][]string {
+// requesters returns the namespaces that request each address.
+func (c Cluster) requesters() map[netip.Addr][]string {
 	out := map[netip.Addr][]string{}
 	for _, n := range c.Namespaces {
 		for _, a := range n.Addresses {
@@ -178,8 +177,8 @@ func (c Cluster) asking() map[netip.Addr][]string {
 	return out
 }
 
-// having returns which nodes have each address.
-func (c Cluster) having() map[netip.Addr][]string {
+// holders returns the nodes that have each address.
+func (c Cluster) holders() map[netip.Addr][]string {
 	out := map[netip.Addr][]string{}
 	for _, n := range c.Nodes {
 		for _, a := range n.Addresses {
@@ -189,8 +188,8 @@ func (c Cluster) having() map[netip.Addr][]string {
 	return out
 }
 
-// others are names without one of them, as a sentence has them.
-func others(names []string, but string) string {
+// namesExcept joins all names except one for a sentence.
+func namesExcept(names []string, but string) string {
 	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == but })
-	return phrase.Names(rest, mostNamed)
+	return phrase.Names(rest, maxNamed)
 }

@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// Place is an egress IP on the node that has it.
+// Place is an egress IP with its node.
 type Place struct {
 	Address netip.Addr
 	Node    string
 }
 
-// Use is what a namespace does with its egress IPs.
+// Use is how a namespace uses its egress IPs.
 type Use struct {
-	// Places are those that it uses while their nodes are online, in the order in which it asks for them.
+	// Places are those that it uses while their nodes are online, in the order of the request.
 	Places []Place
-	// Dropped, if not empty, is why all that it sends outside of the cluster is dropped, also while nodes are online.
+	// Dropped, if not empty, is the reason why its egress traffic is dropped, even while nodes are online.
 	Dropped string
 }
 
-// Resolve returns what each namespace that asks for egress IPs does with them, by its name. An address is used if exactly one namespace asks
-// for it and exactly one node has it. If there are two of either, those namespaces use none at all until one gives way. A namespace that
-// has two addresses on a node uses the first one. Each exception is a problem.
+// Resolve returns how each namespace uses its egress IPs, by name. An address is used if exactly one namespace requests it and exactly one node has it. In a
+// conflict, the affected namespaces use no egress IP until it is resolved. A namespace with two addresses on a node uses the first one. Each exception is a
+// problem.
 func Resolve(c Cluster) (map[string]Use, []Problem) {
 	var found problems
-	asking, having := c.asking(), c.having()
+	requesters, holders := c.requesters(), c.holders()
 	for _, n := range c.Nodes {
 		for _, a := range n.Addresses {
-			if len(having[a]) > 1 {
-				found.add(n.Object, ReasonConflict, "egress IP %s is on node %s, too: no namespace uses it; remove it from one of them", a, others(having[a], n.Name))
+			if len(holders[a]) > 1 {
+				found.add(n.Object, ReasonConflict, "egress IP %s is on node %s, too: no namespace uses it; remove it from one of them", a, namesExcept(holders[a], n.Name))
 			}
 		}
 	}
@@ -44,13 +44,13 @@ func Resolve(c Cluster) (map[string]Use, []Problem) {
 			u.Dropped = "it shares its VNID with " + n.SharedWith
 		}
 		for _, a := range n.Addresses {
-			switch nodes := having[a]; {
-			case len(asking[a]) > 1:
-				found.add(n.Object, ReasonConflict, "namespace %s asks for egress IP %s, too: what both send outside of the cluster is dropped; remove it from one of them", others(asking[a], n.Name), a)
-				u.Dropped = fmt.Sprintf("namespace %s asks for egress IP %s, too", others(asking[a], n.Name), a)
+			switch nodes := holders[a]; {
+			case len(requesters[a]) > 1:
+				found.add(n.Object, ReasonConflict, "namespace %s asks for egress IP %s, too: what both send outside of the cluster is dropped; remove it from one of them", namesExcept(requesters[a], n.Name), a)
+				u.Dropped = fmt.Sprintf("namespace %s asks for egress IP %s, too", namesExcept(requesters[a], n.Name), a)
 			case len(nodes) > 1:
-				found.add(n.Object, ReasonConflict, "egress IP %s is on more than one node (%s): what the namespace sends outside of the cluster is dropped; remove it from all but one", a, others(nodes, ""))
-				u.Dropped = fmt.Sprintf("egress IP %s is on more than one node (%s)", a, others(nodes, ""))
+				found.add(n.Object, ReasonConflict, "egress IP %s is on more than one node (%s): what the namespace sends outside of the cluster is dropped; remove it from all but one", a, namesExcept(nodes, ""))
+				u.Dropped = fmt.Sprintf("egress IP %s is on more than one node (%s)", a, namesExcept(nodes, ""))
 			case len(nodes) == 0:
 				if !slices.ContainsFunc(c.Nodes, func(one Node) bool { return one.offers(a) }) {
 					found.add(n.Object, ReasonUnassigned, "no node has egress IP %s: add it to egressIPs of a HostSubnet, or its network to egressCIDRs of some", a)

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// version is part of the note of table 253. It changes when the tables mean something else.
+// version is part of the note in table 253. It changes when the meaning of tables changes.
 const version = 2
 
 // builder collects flows.
@@ -28,17 +28,17 @@ type (
 	acts    = []openflow.Action
 )
 
-// add adds a flow with the rule's own text as its note.
+// add adds a flow with the rule's text as its note.
 func (b *builder) add(r *Rule, match matches, actions ...openflow.Action) {
 	b.note(r, r.Text, match, actions...)
 }
 
-// note adds a flow with a note of its own.
+// note adds a flow with its own note.
 func (b *builder) note(r *Rule, note string, match matches, actions ...openflow.Action) {
 	b.flows = append(b.flows, openflow.Flow{Table: r.Table, Priority: r.Priority, Match: match, Actions: actions, Note: note})
 }
 
-// Desired returns the flows of a node. It fails only if they contradict one another, which no input should achieve.
+// Desired returns the flows of a node. It returns an error only if flows contradict one another, which no input should cause.
 func Desired(in Input) (Result, error) {
 	b := &builder{Input: in}
 	b.sort()
@@ -64,14 +64,13 @@ func Desired(in Input) (Result, error) {
 	return Result{Flows: set.WithRates(b.rates...), Problems: b.problems}, nil
 }
 
-// hash is what table 253 notes: bridges with the same have ports and tunnels of the same meaning.
+// hash returns the hash in the note of table 253. Bridges with the same hash have the same meaning of ports and tunnels.
 func (b *builder) hash() []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s %d %d %d", version, b.Mode, b.Subnet, b.VXLANPort, TunnelPort, NodePort))
 	return sum[:14]
 }
 
-// sort makes the flows independent of the order of the input, and removes what contradicts something else: of two that claim the same, the
-// first by name has it.
+// sort makes the flows independent of the order of the input, and removes conflicting input: of two with the same claim, the first by name wins.
 func (b *builder) sort() {
 	if b.Mode == Subnet {
 		b.EgressIPs = nil
@@ -100,7 +99,7 @@ func (b *builder) sort() {
 	}
 }
 
-// overlapping names the node with a block that has addresses of a block.
+// overlapping returns the name of the node whose block overlaps a block; empty if there is none.
 func (b *builder) overlapping(subnet netip.Prefix) string {
 	if subnet.Overlaps(b.Subnet) {
 		return "this node"
@@ -117,9 +116,9 @@ func comparePrefix(a, b netip.Prefix) int {
 	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
 
-// limit returns the action with which a pod's packets are limited, of a direction; none without a limit.
+// limit returns the action that limits a pod's packets in one direction; nil without a limit.
 func (b *builder) limit(p Pod, kilobits uint64, direction uint32) acts {
-	// What is above no link has.
+	// Higher rates exceed any link.
 	if kilobits == 0 || kilobits > math.MaxUint32 {
 		return nil
 	}
@@ -133,10 +132,10 @@ const (
 	toPod, fromPod uint32 = 0, 1
 )
 
-// only is the range of one address.
+// only returns the prefix that has one address.
 func only(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
-// own are the addresses of tun0.
+// own returns the addresses of tun0.
 func (b *builder) own() []netip.Prefix {
 	return []netip.Prefix{only(RouterAddress(b.Subnet)), only(MasqueradeAddress(b.Subnet))}
 }
@@ -146,10 +145,10 @@ var multicastNetwork = netip.MustParsePrefix("224.0.0.0/4")
 // sourceVNID sets the VNID of the source.
 func sourceVNID(vnid uint32) openflow.Action { return openflow.SetRegister(regSource, vnid) }
 
-// isSource selects packets by the VNID of the source.
+// isSource matches packets by the VNID of the source.
 func isSource(vnid uint32) openflow.Match { return openflow.Register(regSource, vnid, 0xffffffff) }
 
-// commit makes connections known.
+// commit adds the flows that commit connections to connection tracking.
 func (b *builder) commit() {
 	pod := func(more ...openflow.Match) matches {
 		return append(matches{openflow.InPort(NodePort), openflow.Is(openflow.IP), openflow.Source(b.Subnet)}, more...)
@@ -157,7 +156,7 @@ func (b *builder) commit() {
 	route := openflow.Goto(tableRoute)
 	for _, c := range b.ClusterNetworks {
 		b.add(keepMark, pod(openflow.Destination(c), openflow.ConnectionMark(serviceMark, 0xffffffff), openflow.ConnectionState("-rpl")), route)
-		// A client may not be the one that connection tracking takes for it, after ovs-vswitchd has forgotten connections.
+		// After ovs-vswitchd has lost connections, connection tracking may mistake the server for the client.
 		b.add(commitMark, pod(openflow.Destination(c)), openflow.Track{Commit: true, Force: true, Mark: serviceMark, Table: tableRoute}.Action())
 	}
 	ip := openflow.Is(openflow.IP)

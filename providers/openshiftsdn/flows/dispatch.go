@@ -2,7 +2,7 @@ package flows
 
 import "github.com/cluster-network-operator/cno/internal/openflow"
 
-// dispatch decides by the port that a packet came by where it continues.
+// dispatch selects the next table by the input port.
 func (b *builder) dispatch() {
 	ip, arp := openflow.Is(openflow.IP), openflow.Is(openflow.ARP)
 	b.add(track, matches{ip, openflow.ConnectionState("-trk")}, openflow.TrackAgain())
@@ -42,7 +42,7 @@ func (b *builder) fromNode(ip, arp openflow.Match) {
 	b.add(nodeOtherARP, matches{port})
 }
 
-// tunnel admits packets of nodes only.
+// tunnel accepts packets of nodes only.
 func (b *builder) tunnel() {
 	for _, p := range b.Peers {
 		b.note(peerNode, "from node "+p.Name, matches{openflow.TunnelSource(p.Address)}, openflow.Move("NXM_NX_TUN_ID[0..31]", "NXM_NX_REG0[]"), openflow.Goto(tableCommit))
@@ -50,7 +50,7 @@ func (b *builder) tunnel() {
 	b.add(noPeer, nil)
 }
 
-// pods checks what pods of the node send, directly and by the kernel.
+// pods checks the packets that pods of the node send, directly and through the kernel.
 func (b *builder) pods() {
 	b.add(vxlanByPod, matches{openflow.Is(openflow.UDP), openflow.DestinationPort(openflow.PortMask{Port: b.VXLANPort, Mask: 0xffff})})
 	for _, p := range b.Pods {

@@ -11,14 +11,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// leaving decides what may leave the cluster network.
+// leaving decides which packets may leave the cluster network.
 func (b *builder) leaving() {
 	ip := openflow.Is(openflow.IP)
 	b.add(leavingLoop, matches{openflow.InPort(NodePort)})
 	b.add(leavingTunnel, matches{openflow.InPort(TunnelPort)}, openflow.Goto(tableEgressIP))
 	for _, e := range b.EgressIPs {
 		for _, from := range e.sources() {
-			b.note(leavingGuarded, e.Name+": "+leavingGuarded.Text, append(from, openflow.ConnectionState("+trk+rpl")), e.guarded()...)
+			b.note(leavingRestricted, e.Name+": "+leavingRestricted.Text, append(from, openflow.ConnectionState("+trk+rpl")), e.restricted()...)
 		}
 	}
 	b.add(leavingReply, matches{ip, openflow.ConnectionState("+trk+rpl")}, b.direct()...)
@@ -34,12 +34,12 @@ func (b *builder) leaving() {
 	b.add(firewallNone, nil, openflow.Goto(tableEgressIP))
 }
 
-// direct sends a packet to the kernel of this node, independent of the hardware address that its sender has chosen.
+// direct sends a packet to the kernel of this node, regardless of the destination hardware address.
 func (b *builder) direct() acts {
 	return acts{openflow.SetEthDestination(b.TunnelMAC), openflow.Output(NodePort)}
 }
 
-// firewall adds the rules of one firewall. VNID 0 has none.
+// firewall adds the rules of one firewall. VNID 0 has no egress firewall.
 func (b *builder) firewall(f Firewall) {
 	switch {
 	case f.VNID == Global:
@@ -51,9 +51,9 @@ func (b *builder) firewall(f Firewall) {
 	}
 	seen := map[netip.Prefix]bool{} // the first rule of a destination decides
 	for i, rule := range f.Rules {
-		verdict, actions := "Allow", acts{openflow.Goto(tableEgressIP)}
+		decision, actions := "Allow", acts{openflow.Goto(tableEgressIP)}
 		if rule.Deny {
-			verdict, actions = "Deny", nil
+			decision, actions = "Deny", nil
 		}
 		for _, to := range slices.SortedFunc(slices.Values(rule.Destinations), comparePrefix) {
 			if to = to.Masked(); seen[to] {
@@ -61,12 +61,12 @@ func (b *builder) firewall(f Firewall) {
 			}
 			seen[to] = true
 			at := &Rule{firewallRule.Table, firewallRule.Priority - uint16(min(i, firewallTop-1)), ""}
-			b.note(at, fmt.Sprintf("%s, rule %d: %s %s", f.Name, i, verdict, to), matches{openflow.Is(openflow.IP), isSource(f.VNID), openflow.Destination(to)}, actions...)
+			b.note(at, fmt.Sprintf("%s, rule %d: %s %s", f.Name, i, decision, to), matches{openflow.Is(openflow.IP), isSource(f.VNID), openflow.Destination(to)}, actions...)
 		}
 	}
 }
 
-// egressIPs sends traffic to the node whose address it leaves with.
+// egressIPs sends traffic to the node of its egress IP.
 func (b *builder) egressIPs() {
 	for _, e := range b.EgressIPs {
 		b.egressIP(e)
@@ -76,7 +76,7 @@ func (b *builder) egressIPs() {
 	b.add(egressNoSlot, nil)
 }
 
-// sources are the conditions of the packets of an EgressIP.
+// sources returns the matches of the packets of an EgressIP.
 func (e EgressIP) sources() []matches {
 	if e.Only == nil {
 		return []matches{{openflow.Is(openflow.IP), isSource(e.VNID)}}
@@ -88,12 +88,12 @@ func (e EgressIP) sources() []matches {
 	return out
 }
 
-// guarded sends packets to the kernel so that it knows the VNID.
-func (e EgressIP) guarded() acts {
-	return acts{openflow.SetEthDestination(GuardMAC(e.VNID)), openflow.Output(NodePort)}
+// restricted sends packets to the kernel with the VNID, so that the kernel can drop them.
+func (e EgressIP) restricted() acts {
+	return acts{openflow.SetEthDestination(DropMAC(e.VNID)), openflow.Output(NodePort)}
 }
 
-// egressSlots is how many numbers connections of a VNID with several egress IPs have.
+// egressSlots is the number of hash slots for the connections of a VNID with several egress IPs.
 const egressSlots = 64
 
 func (b *builder) egressIP(e EgressIP) {
@@ -121,7 +121,7 @@ func (b *builder) egressIP(e EgressIP) {
 	}
 }
 
-// slotNode chooses a node for connections with a number. Without one of the nodes only its own connections get another one.
+// slotNode returns the node of a hash slot. If a node is removed, only the slots of that node change.
 func slotNode(vnid, slot uint32, nodes []netip.Addr) netip.Addr {
 	return slices.MaxFunc(nodes, func(x, y netip.Addr) int { return cmp.Compare(slotWeight(vnid, slot, x), slotWeight(vnid, slot, y)) })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// multicast copies packets of VNIDs that may use it to all nodes, and to the pods of the VNID.
+// multicast copies packets of VNIDs with multicast enabled to all nodes, and to the pods of the VNID.
 func (b *builder) multicast() {
 	if b.Mode != Subnet {
 		for _, vnid := range slices.Sorted(slices.Values(b.Multicast)) {
@@ -25,7 +25,7 @@ func (b *builder) multicast() {
 	b.add(distributeNone, nil)
 }
 
-// portsOf outputs to all pods of a VNID. A packet is not sent by the port that it came by.
+// portsOf outputs to all pods of a VNID. Open vSwitch never outputs a packet to its input port.
 func (b *builder) portsOf(vnid uint32) acts {
 	var out acts
 	for _, p := range b.Pods {

@@ -8,17 +8,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// Outcome is what becomes of a packet in the bridge of one node.
+// Outcome is the result of a packet trace through the bridge of one node.
 type Outcome struct {
-	// Ports are those of pods that get it, Kernel is true if the node's kernel does.
+	// Ports are the ports of the pods that receive the packet. Kernel is true if the node's kernel receives it.
 	Ports  []uint32
 	Kernel bool
-	// Tunnels are the nodes to which copies go, and VNID is that of the copies.
+	// Tunnels are the nodes that receive copies. VNID is the VNID of the copies.
 	Tunnels []netip.Addr
 	VNID    uint32
 }
 
-// Dropped reports whether no one gets the packet.
+// Dropped reports whether the packet is dropped.
 func (o Outcome) Dropped() bool { return len(o.Ports) == 0 && !o.Kernel && len(o.Tunnels) == 0 }
 
 var (
@@ -27,7 +27,7 @@ var (
 	vnidText   = regexp.MustCompile(`^(?:NXM_NX_TUN_ID\[0..31\] is now (0x[0-9a-f]+|0)|set_field:(0x[0-9a-f]+|0)->tun_id)$`)
 )
 
-// OutcomeOf reads the outcome from a trace.
+// OutcomeOf returns the outcome of a trace.
 func OutcomeOf(t openflow.Trace) Outcome {
 	var o Outcome
 	var to netip.Addr
@@ -52,7 +52,7 @@ func OutcomeOf(t openflow.Trace) Outcome {
 func (o *Outcome) output(text string, to netip.Addr) {
 	port, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return // no port has so large a number
+		return // no port has such a number
 	}
 	switch uint32(port) {
 	case TunnelPort:

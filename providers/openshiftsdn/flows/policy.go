@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// ingress decides whether a pod of the node gets a packet.
+// ingress decides whether a pod of the node receives a packet.
 func (b *builder) ingress() {
 	node, ip := openflow.InPort(NodePort), openflow.Is(openflow.IP)
 	deliver := openflow.OutputRegister(regPort)
@@ -55,20 +55,20 @@ func (b *builder) egress() {
 	b.add(egressDefault, nil, pass)
 }
 
-// direction writes the policies of one direction.
+// direction adds the flows of the policies for one direction.
 type direction struct {
 	b                              *builder
 	word                           string
 	allowed, conjunction, isolated *Rule
-	// pass is what happens to an allowed packet.
+	// pass is the action for an allowed packet.
 	pass openflow.Action
-	// pod and peer select a packet by the address of the pod, or of the peer.
+	// pod and peer match a packet by the address of the pod or the peer.
 	pod, peer func(netip.Prefix) openflow.Match
 	of        func(netpolicy.Policy) *netpolicy.Direction
 	// byVNID is true where the VNID of the peer is known.
 	byVNID bool
 
-	// dimensions are the actions of the flows of conjunctions by their matches: a packet must find those of all conjunctions in one flow.
+	// dimensions are the actions of conjunction flows by match: a packet matches one flow only, which needs the actions of all conjunctions.
 	dimensions map[string]*dimension
 	ids        map[uint32]bool
 }
@@ -108,7 +108,7 @@ func (d *direction) policies() {
 	}
 }
 
-// rule writes one rule for the pods of the node that its policy selects. Ports that are of some destinations only are rules of their own.
+// rule adds one rule for the selected pods of the node. Named ports that resolve differently are separate rules.
 func (d *direction) rule(policy netpolicy.Policy, rule netpolicy.Rule, pods []netpolicy.ID, local map[netpolicy.ID]netip.Addr) {
 	name := fmt.Sprintf("NetworkPolicy %s, %s rule %d", policy.ID, d.word, rule.Index)
 	var selected []matches
@@ -132,7 +132,7 @@ func (d *direction) rule(policy netpolicy.Policy, rule netpolicy.Rule, pods []ne
 	}
 }
 
-// named writes a port that some destinations have given a name: selected pods for ingress, peers for egress.
+// named adds a named port of some destinations: selected pods for ingress, peers for egress.
 func (d *direction) named(name string, rule netpolicy.Rule, port netpolicy.Port, pods []netpolicy.ID, local map[netpolicy.ID]netip.Addr) {
 	suffix := fmt.Sprintf("%s %d", port.Protocol, port.First)
 	if d.byVNID {
@@ -159,7 +159,7 @@ func (d *direction) named(name string, rule netpolicy.Rule, port netpolicy.Port,
 	d.conjunct(name, suffix, selected, &peers, portMatches([]netpolicy.Port{port}))
 }
 
-// peers returns the matches of peers, nil for all. Where namespaces are known by their VNID, their pods need not be.
+// peers returns the matches of peers, nil for all. Pods of a namespace that is matched by VNID are omitted.
 func (d *direction) peers(p *netpolicy.Peers) *[]matches {
 	if p == nil {
 		return nil
@@ -167,14 +167,14 @@ func (d *direction) peers(p *netpolicy.Peers) *[]matches {
 	out := []matches{}
 	byVNID := map[string]bool{}
 	for _, ns := range p.Namespaces {
-		// With VNID 0 come nodes, and clients outside of the cluster: their pods are named one by one.
+		// VNID 0 also has nodes and clients outside the cluster: its pods are matched individually.
 		if vnid, known := d.b.VNIDs[ns]; d.byVNID && known && vnid != Global {
 			byVNID[ns] = true
 			out = append(out, matches{openflow.Is(openflow.IP), isSource(vnid)})
 		}
 	}
 	for _, id := range p.Pods {
-		if host, is := d.b.Hosts[id]; is && d.byVNID {
+		if host, ok := d.b.Hosts[id]; ok && d.byVNID {
 			out = append(out, matches{openflow.Is(openflow.IP), d.peer(only(host))})
 			continue
 		}
@@ -195,8 +195,8 @@ func (d *direction) peers(p *netpolicy.Peers) *[]matches {
 	return &out
 }
 
-// conjunct writes the flows of a rule: one for each pod, peer and port, which select the dimensions of a conjunction. A dimension that is nil
-// selects everything; one that is empty nothing.
+// conjunct adds the flows of a rule: one for each pod, peer and port, which are the dimensions of a conjunction. A nil dimension matches everything; an empty
+// one matches nothing.
 func (d *direction) conjunct(name, suffix string, pods []matches, peers *[]matches, ports []matches) {
 	dimensions := [][]matches{pods}
 	if peers != nil {
@@ -235,8 +235,7 @@ func (d *direction) dimension(match matches, action openflow.Action) {
 	}
 }
 
-// id is the number of a conjunction: always the same for a rule, so that a restarted agent changes no flows, but for the rare case of two rules
-// with the same hash.
+// id returns the number of a conjunction. It is derived from the rule, so that a restarted agent changes no flows, except for the rare hash collision.
 func (d *direction) id(name string) uint32 {
 	id := uint32(openflow.Flow{Note: name}.Cookie())
 	for id == 0 || d.ids[id] {
@@ -248,8 +247,8 @@ func (d *direction) id(name string) uint32 {
 
 var protocols = map[corev1.Protocol]openflow.Protocol{corev1.ProtocolTCP: openflow.TCP, corev1.ProtocolUDP: openflow.UDP, corev1.ProtocolSCTP: openflow.SCTP}
 
-// portMatches returns the matches of ports: masks that together are the ranges, and fragments but the first ones, which have no ports. Those pass
-// where some port of their protocol does; if the port of their first fragment does not, they are never whole.
+// portMatches returns the matches of ports: masks that cover the ranges, and later fragments, which have no ports. Later fragments pass if any port of their
+// protocol is allowed; without the first fragment they are never reassembled.
 func portMatches(ports []netpolicy.Port) []matches {
 	out := []matches{}
 	for _, p := range ports {
@@ -269,7 +268,7 @@ func portMatches(ports []netpolicy.Port) []matches {
 	return out
 }
 
-// parts returns the ranges that together are a block without its exceptions. Blocks of IPv6 have none.
+// parts returns the prefixes that cover a block without its exceptions. It is nil for IPv6 blocks.
 func parts(block netpolicy.Block) []netip.Prefix {
 	if !block.CIDR.Addr().Is4() {
 		return nil
@@ -286,7 +285,7 @@ func parts(block netpolicy.Block) []netip.Prefix {
 	return out
 }
 
-// without returns the ranges of a range that are not in another one: halves, until none of them has a part of it.
+// without returns the prefixes that cover p without except. It halves p until no part overlaps.
 func without(p, except netip.Prefix) []netip.Prefix {
 	switch {
 	case !p.Overlaps(except):

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Reference is the document of tables, registers and kinds of flows, as Markdown.
+// Reference returns the documentation of tables, registers and rules, as Markdown.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Flows of OpenShiftSDN

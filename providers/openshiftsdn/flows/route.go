@@ -2,7 +2,7 @@ package flows
 
 import "github.com/cluster-network-operator/cno/internal/openflow"
 
-// route finds where the destination is.
+// route selects the next table by the destination.
 func (b *builder) route() {
 	ip, arp := openflow.Is(openflow.IP), openflow.Is(openflow.ARP)
 	b.add(serviceReply, matches{ip, openflow.Destination(b.Subnet), openflow.ConnectionState("+trk+rpl"), openflow.ConnectionMark(serviceMark, 0xffffffff)},
@@ -41,7 +41,7 @@ func (b *builder) services() {
 	b.add(serviceLoop, matches{openflow.InPort(NodePort)})
 	for _, e := range b.EgressIPs {
 		for _, from := range e.sources() {
-			b.note(serviceGuarded, e.Name+": "+serviceGuarded.Text, from, e.guarded()...)
+			b.note(serviceRestricted, e.Name+": "+serviceRestricted.Text, from, e.restricted()...)
 		}
 	}
 	b.add(service, nil, b.direct()...)
@@ -63,7 +63,7 @@ func (b *builder) remote() {
 	b.add(noRemote, nil)
 }
 
-// send sends a packet to the node, with the VNID of its source.
+// send sends a packet to the peer, with the VNID of its source.
 func (p Peer) send() acts {
 	vnid := openflow.Move("NXM_NX_REG0[]", "NXM_NX_TUN_ID[0..31]")
 	if p.FixedVNID != nil {

@@ -1,6 +1,6 @@
 package flows
 
-// The tables of br0.
+// Tables of br0.
 const (
 	tableDispatch   uint8 = 0
 	tableTunnel     uint8 = 10
@@ -25,7 +25,7 @@ const (
 	tableNote       uint8 = 253
 )
 
-// The registers.
+// Registers.
 const (
 	regSource      = 0
 	regDestination = 1
@@ -33,13 +33,13 @@ const (
 	regSlot        = 3
 )
 
-// Table is a table of br0 for people.
+// Table documents a table of br0.
 type Table struct {
 	Number uint8
 	Text   string
 }
 
-// Tables are all tables.
+// Tables has all tables.
 var Tables = []Table{
 	{tableDispatch, "Every packet begins here: IP packets are looked up in connection tracking, then the port that a packet came by decides where it continues."},
 	{tableTunnel, "Packets of other nodes: who may send them."},
@@ -64,13 +64,13 @@ var Tables = []Table{
 	{tableNote, "No packet comes here. The table has one flow with a hash of the settings for which the bridge was made."},
 }
 
-// Register is a register for people.
+// Register documents a register.
 type Register struct {
 	Number int
 	Text   string
 }
 
-// Registers are those that flows use.
+// Registers has all registers in use.
 var Registers = []Register{
 	{regSource, "VNID of the source: of the pod, 0 for nodes and for what comes from outside of the cluster."},
 	{regDestination, "VNID of the destination, a pod of this node."},
@@ -82,14 +82,14 @@ var Registers = []Register{
 type Rule struct {
 	Table    uint8
 	Priority uint16
-	// Text says what the flows do; it is the note of those that have none of their own.
+	// Text describes the flows. It is the note of flows without their own.
 	Text string
 }
 
 // firewallTop is the priority of the first rule of an egress firewall; each further one has one less.
 const firewallTop = 20000
 
-// Rules are all kinds of flows. Those of a table are in the order of their priorities.
+// Rules has all kinds of flows. Those of a table are sorted by priority.
 var Rules = []*Rule{
 	track, notLocal, tunnelARP, tunnelIP, tunnelAnswer, tunnelOther, nodeMulticast, nodeARP, nodeSelf, nodeReentry, nodeForged, nodeOther, nodeOtherARP, fromPods, otherProtocol,
 	peerNode, noPeer,
@@ -100,11 +100,11 @@ var Rules = []*Rule{
 	serviceReply, toNode, arpNode, arpLocal, arpRemote, toLocal, toService, toRemote, multicastIn, multicastOut, toOutside, noRoute,
 	arpPod, noARPPod,
 	arpPeer, noARPPeer,
-	serviceLoop, serviceGuarded, service,
+	serviceLoop, serviceRestricted, service,
 	localPod, noLocalPod,
 	ingressNode, ingressService, ingressReply, ingressGlobal, ingressAllowed, ingressConjunction, ingressSameVNID, ingressIsolated, ingressOpen, ingressDenied,
 	remoteLoop, remotePeer, noRemote,
-	leavingLoop, leavingTunnel, leavingGuarded, leavingReply, leavingDNS, leavingOther,
+	leavingLoop, leavingTunnel, leavingRestricted, leavingReply, leavingDNS, leavingOther,
 	firewallClosed, firewallRule, firewallNone,
 	egressShared, egressHere, egressLoop, egressElsewhere, egressNone,
 	egressSlot, egressNoSlot,
@@ -143,7 +143,7 @@ var (
 	noReentry = &Rule{tableReentry, 0, "the source is no pod of this node"}
 
 	egressReply       = &Rule{tableEgress, 250, "answers pass"}
-	egressService     = &Rule{tableEgress, 200, "packets to Services are judged after their translation"}
+	egressService     = &Rule{tableEgress, 200, "policies apply to packets to Services after their translation"}
 	egressAllowed     = &Rule{tableEgress, 151, "a rule of a policy for every peer and port"}
 	egressConjunction = &Rule{tableEgress, 150, "rules of policies as conjunctions: pods, peers, ports"}
 	egressIsolated    = &Rule{tableEgress, 100, "pods that a policy isolates"}
@@ -173,14 +173,14 @@ var (
 	arpPeer   = &Rule{tableARPRemote, 100, "the node of the address"}
 	noARPPeer = &Rule{tableARPRemote, 0, "no node has the address in its block"}
 
-	serviceLoop    = &Rule{tableService, 200, "packets to a Service that the kernel has not translated do not go back to it, and other nodes send none"}
-	serviceGuarded = &Rule{tableService, 100, "of pods with egress IPs: the kernel drops what would leave the cluster with the address of the node"}
-	service        = &Rule{tableService, 0, "to the kernel"}
+	serviceLoop       = &Rule{tableService, 200, "packets to a Service that the kernel has not translated do not go back to it, and other nodes send none"}
+	serviceRestricted = &Rule{tableService, 100, "of pods with egress IPs: the kernel drops what would leave the cluster with the address of the node"}
+	service           = &Rule{tableService, 0, "to the kernel"}
 
 	localPod   = &Rule{tableLocal, 100, "the pod with the address"}
 	noLocalPod = &Rule{tableLocal, 0, "no pod of this node has the address"}
 
-	ingressNode        = &Rule{tableIngress, 300, "the own node reaches its pods always"}
+	ingressNode        = &Rule{tableIngress, 300, "the pod's own node always reaches it"}
 	ingressService     = &Rule{tableIngress, 250, "answers that the kernel has translated back to a Service's address"}
 	ingressReply       = &Rule{tableIngress, 200, "answers pass"}
 	ingressGlobal      = &Rule{tableIngress, 200, "VNID 0 reaches all pods, and all reach it"}
@@ -195,12 +195,12 @@ var (
 	remotePeer = &Rule{tableRemote, 100, "the node of the address"}
 	noRemote   = &Rule{tableRemote, 0, "no node has the address in its block"}
 
-	leavingLoop    = &Rule{tableLeaving, 300, "packets of the node for outside do not go through the bridge"}
-	leavingTunnel  = &Rule{tableLeaving, 290, "packets of other nodes: only those for an egress IP of this one leave"}
-	leavingGuarded = &Rule{tableLeaving, 255, "answers to connections from outside, of pods with egress IPs: the kernel drops what is no answer"}
-	leavingReply   = &Rule{tableLeaving, 250, "answers to connections from outside"}
-	leavingDNS     = &Rule{tableLeaving, 200, "DNS to the pod's own node"}
-	leavingOther   = &Rule{tableLeaving, 0, "everything else"}
+	leavingLoop       = &Rule{tableLeaving, 300, "packets of the node for outside do not go through the bridge"}
+	leavingTunnel     = &Rule{tableLeaving, 290, "packets of other nodes: only those for an egress IP of this one leave"}
+	leavingRestricted = &Rule{tableLeaving, 255, "answers to connections from outside, of pods with egress IPs: the kernel drops what is no answer"}
+	leavingReply      = &Rule{tableLeaving, 250, "answers to connections from outside"}
+	leavingDNS        = &Rule{tableLeaving, 200, "DNS to the pod's own node"}
+	leavingOther      = &Rule{tableLeaving, 0, "everything else"}
 
 	firewallClosed = &Rule{tableFirewall, firewallTop + 1, "egress firewalls that contradict one another: everything is dropped"}
 	firewallRule   = &Rule{tableFirewall, firewallTop, "the first rule of an egress firewall; each further one has a priority less"}

@@ -11,14 +11,14 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
-// claim is that a node or host has an address.
+// claim is the use of an address by a node or host.
 type claim struct {
 	name    string
 	holds   bool
 	created time.Time
 }
 
-// owners returns whose each address is. An address that several claim stays with the one whose HostSubnet has it, then with the oldest.
+// owners returns the owner of each address. If several claim it, the one whose HostSubnet has it wins, then the oldest.
 func (p *planner) owners() map[netip.Addr]string {
 	claims := map[netip.Addr][]claim{}
 	for _, n := range p.Nodes {
@@ -27,13 +27,13 @@ func (p *planner) owners() map[netip.Addr]string {
 			continue
 		}
 		c := claim{name: n.Name, created: n.CreationTimestamp.Time}
-		if s := p.subnets[n.Name]; s != nil && !p.gone[n.Name] {
+		if s := p.subnets[n.Name]; s != nil && !p.deleted[n.Name] {
 			c.holds, c.created = s.HostIP == address.String(), s.CreationTimestamp.Time
 		}
 		claims[address] = append(claims[address], c)
 	}
 	for _, s := range p.HostSubnets {
-		if address, err := netip.ParseAddr(s.HostIP); err == nil && p.nodes[s.Name] == nil && !p.gone[s.Name] && s.Host == s.Name {
+		if address, err := netip.ParseAddr(s.HostIP); err == nil && p.nodes[s.Name] == nil && !p.deleted[s.Name] && s.Host == s.Name {
 			claims[address] = append(claims[address], claim{name: s.Name, holds: true, created: s.CreationTimestamp.Time})
 		}
 	}
@@ -52,7 +52,7 @@ func (p *planner) owners() map[netip.Addr]string {
 	return out
 }
 
-// first is the first IPv4 address of a node that can be the end of tunnels. refused is one before it that cannot.
+// first returns the first IPv4 InternalIP of a node that can be a tunnel endpoint. refused is a preceding one that cannot.
 func (p *planner) first(n *corev1.Node) (address, refused netip.Addr, ok bool) {
 	for _, a := range n.Status.Addresses {
 		one, err := netip.ParseAddr(a.Address)
@@ -78,7 +78,7 @@ func (p *planner) inside(a netip.Addr) bool {
 	return slices.ContainsFunc(p.Services, func(s netip.Prefix) bool { return s.Contains(a) })
 }
 
-// address is the tunnel address of a node, unless it has none. The reason is reported, but not for a node that has no address yet.
+// address returns the tunnel address of a node; ok is false without one. It reports the reason unless the node has no InternalIP yet.
 func (p *planner) address(n *corev1.Node, owners map[netip.Addr]string) (netip.Addr, bool) {
 	address, refused, ok := p.first(n)
 	if !ok {
@@ -96,7 +96,7 @@ func (p *planner) address(n *corev1.Node, owners map[netip.Addr]string) (netip.A
 	return address, true
 }
 
-// host checks the address of a host that is no node.
+// host checks the address of a host outside the cluster.
 func (p *planner) host(s *sdnv1.HostSubnet, owners map[netip.Addr]string) {
 	address, err := netip.ParseAddr(s.HostIP)
 	switch {

@@ -1,5 +1,5 @@
-// Package hostsubnet decides which HostSubnets a cluster needs: a block of the cluster network and a tunnel address for each node, and
-// for hosts that an administrator added. It is pure.
+// Package hostsubnet decides which HostSubnets a cluster needs: a block of the cluster network and a tunnel address for each node, and for external hosts that
+// an administrator added. It is pure.
 package hostsubnet
 
 import (
@@ -18,69 +18,69 @@ import (
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 )
 
-// The reasons of events.
+// Reasons of events.
 const (
-	// ReasonExhausted is that a node waits for a block.
+	// ReasonExhausted: a node waits for a block.
 	ReasonExhausted = "SubnetsExhausted"
-	// ReasonAddress is that a node's address cannot be the end of tunnels.
+	// ReasonAddress: a node's address cannot be a tunnel endpoint.
 	ReasonAddress = "HostIPUnusable"
-	// ReasonInvalid is that a stored HostSubnet breaks a rule.
+	// ReasonInvalid: a stored HostSubnet is invalid.
 	ReasonInvalid = "HostSubnetInvalid"
 )
 
-// Cluster is what is read. The objects are not changed.
+// Cluster is the observed state. New does not change the objects.
 type Cluster struct {
 	Nodes       []*corev1.Node
 	HostSubnets []*sdnv1.HostSubnet
-	// Pools are the cluster network, Services are the CIDRs of Services. No tunnel address lies in them.
+	// Pools are the cluster network. Services are the Service CIDRs. A tunnel address must be outside of both.
 	Pools    []nodeblocks.Pool
 	Services []netip.Prefix
 }
 
-// Plan is what has to change. It holds new objects and copies of existing ones. A block that a deleted HostSubnet had is free once it is
-// deleted: a further plan gives it out.
+// Plan has the required changes, as new objects and copies of existing ones. A block of a deleted HostSubnet becomes free after the deletion: a later plan
+// assigns it.
 type Plan struct {
 	Create, Update, Delete []*sdnv1.HostSubnet
-	// Connected are nodes whose condition NetworkUnavailable waits for routes, which this network does not need.
+	// Connected are nodes whose condition NetworkUnavailable waits for cloud routes, which this network does not need.
 	Connected []*corev1.Node
-	// Problems are errors in objects, and nodes that have to wait.
+	// Problems are errors in objects, and waiting nodes.
 	Problems []Problem
-	// Waiting are the names of nodes and hosts without a block, as all are in use. The next one goes to the first.
+	// Waiting are the names of nodes and hosts without a block because all are in use. The first one gets the next free block.
 	Waiting []string
 }
 
 // Problem is an error in an object.
 type Problem struct {
 	Object runtime.Object
-	// Reason is one of those of this package, Message a sentence.
+	// Reason is one of the constants of this package. Message is a sentence.
 	Reason, Message string
 }
 
-// planner is a plan in the making.
+// planner is the state of New.
 type planner struct {
 	Cluster
 	Plan
 	nodes   map[string]*corev1.Node
 	subnets map[string]*sdnv1.HostSubnet
-	// gone are names whose HostSubnet is deleted.
-	gone map[string]bool
-	used nodeblocks.Set
-	want []request
+	// deleted are the names of HostSubnets in Delete.
+	deleted  map[string]bool
+	used     nodeblocks.Set
+	requests []request
 }
 
-// request asks for a block.
+// request is a request for a block.
 type request struct {
-	// created is since when the node waits.
+	// created is when the node began to wait.
 	created time.Time
 	object  runtime.Object
 	subnet  *sdnv1.HostSubnet
-	// isNew is that the HostSubnet does not exist, changed that it changes also without a block.
+	// isNew is true if the HostSubnet does not exist. changed is true if it needs an update even without a block.
 	isNew, changed bool
 }
 
-// New returns what has to change.
+// New returns the required changes.
 func New(c Cluster) Plan {
-	p := &planner{Cluster: c, nodes: map[string]*corev1.Node{}, subnets: map[string]*sdnv1.HostSubnet{}, gone: map[string]bool{}}
+	p := &planner{Cluster: c, nodes: map[string]*corev1.Node{}, subnets: map[string]*sdnv1.HostSubnet{}, deleted: map[string]bool{}}
 	for _, n := range c.Nodes {
 		p.nodes[n.Name] = n
 	}
@@ -92,7 +92,7 @@ func New(c Cluster) Plan {
 	}
 	owners := p.owners()
 	for _, s := range p.HostSubnets {
-		if !p.gone[s.Name] && s.Host == s.Name {
+		if !p.deleted[s.Name] && s.Host == s.Name {
 			p.existing(s, owners)
 		}
 	}
@@ -114,16 +114,16 @@ func (p *planner) problem(o runtime.Object, reason, format string, args ...any) 
 }
 
 func (p *planner) remove(s *sdnv1.HostSubnet) {
-	p.gone[s.Name] = true
+	p.deleted[s.Name] = true
 	p.Delete = append(p.Delete, s)
 }
 
-// stored checks a HostSubnet by itself, and decides whether it stays.
+// stored validates a HostSubnet, and decides whether it is deleted.
 func (p *planner) stored(s *sdnv1.HostSubnet) {
 	uid, node := s.Annotations[sdnv1.AnnotationNodeUID], p.nodes[s.Name]
 	block, err := netip.ParsePrefix(s.Subnet)
 	readable := err == nil && block.Addr().Is4() && block == block.Masked()
-	alone := !readable || p.used.Add(block)
+	unique := !readable || p.used.Add(block)
 	if s.Host != s.Name {
 		p.problem(s, ReasonInvalid, "host %q is not the name of the object: it is ignored; create a HostSubnet of that name and delete this one", s.Host)
 		return
@@ -137,9 +137,9 @@ func (p *planner) stored(s *sdnv1.HostSubnet) {
 		p.remove(s)
 		return
 	}
-	if s.Subnet != "" && (!readable || !alone) {
+	if s.Subnet != "" && (!readable || !unique) {
 		if node != nil {
-			p.remove(s) // the node gets another block: it could not use this one
+			p.remove(s) // the node gets another block, since it cannot use this one
 			return
 		}
 		fault := "is no IPv4 network"
@@ -156,7 +156,7 @@ func (p *planner) stored(s *sdnv1.HostSubnet) {
 	}
 }
 
-// existing updates the HostSubnet of a node, or of a host that an administrator added.
+// existing updates the HostSubnet of a node or of an external host.
 func (p *planner) existing(s *sdnv1.HostSubnet, owners map[netip.Addr]string) {
 	node := p.nodes[s.Name]
 	ip, uid := s.HostIP, s.Annotations[sdnv1.AnnotationNodeUID]
@@ -169,8 +169,8 @@ func (p *planner) existing(s *sdnv1.HostSubnet, owners map[netip.Addr]string) {
 	} else {
 		p.host(s, owners)
 	}
-	assign, asks := s.Annotations[sdnv1.AnnotationAssignSubnet]
-	waits := s.Subnet == "" && (node != nil || asks && assign != "false")
+	assign, requested := s.Annotations[sdnv1.AnnotationAssignSubnet]
+	waits := s.Subnet == "" && (node != nil || requested && assign != "false")
 	if s.Subnet == "" && !waits {
 		p.problem(s, ReasonInvalid, "it has no subnet: delete it, and create it with a subnet or with the annotation %s: \"true\"", sdnv1.AnnotationAssignSubnet)
 	}
@@ -184,13 +184,13 @@ func (p *planner) existing(s *sdnv1.HostSubnet, owners map[netip.Addr]string) {
 		metav1.SetMetaDataAnnotation(&desired.ObjectMeta, sdnv1.AnnotationNodeUID, uid)
 	}
 	if waits {
-		p.want = append(p.want, request{created: s.CreationTimestamp.Time, object: s, subnet: desired, changed: changed})
+		p.requests = append(p.requests, request{created: s.CreationTimestamp.Time, object: s, subnet: desired, changed: changed})
 		return
 	}
 	p.Update = append(p.Update, desired)
 }
 
-// missing has a HostSubnet created for a node without one.
+// missing requests a HostSubnet for a node without one.
 func (p *planner) missing(n *corev1.Node, owners map[netip.Addr]string) {
 	address, ok := p.address(n, owners)
 	if !ok {
@@ -200,10 +200,10 @@ func (p *planner) missing(n *corev1.Node, owners map[netip.Addr]string) {
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Annotations: map[string]string{sdnv1.AnnotationNodeUID: string(n.UID)}},
 		Host:       n.Name, HostIP: address.String(),
 	}
-	p.want = append(p.want, request{created: n.CreationTimestamp.Time, object: n, subnet: s, isNew: true})
+	p.requests = append(p.requests, request{created: n.CreationTimestamp.Time, object: n, subnet: s, isNew: true})
 }
 
-// connect corrects the condition of a node that waits for a cloud to create a route.
+// connect marks a node that waits for a cloud route.
 func (p *planner) connect(n *corev1.Node) {
 	if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionTrue && c.Reason == "NoRouteCreated"
@@ -212,12 +212,12 @@ func (p *planner) connect(n *corev1.Node) {
 	}
 }
 
-// assign gives out blocks, first to whom has waited longest.
+// assign assigns blocks, to the longest-waiting node first.
 func (p *planner) assign() {
-	slices.SortFunc(p.want, func(a, b request) int {
+	slices.SortFunc(p.requests, func(a, b request) int {
 		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.subnet.Name, b.subnet.Name))
 	})
-	for _, r := range p.want {
+	for _, r := range p.requests {
 		var block netip.Prefix
 		ok := len(p.Waiting) == 0
 		if ok {

@@ -84,89 +84,89 @@ func TestPlan(t *testing.T) {
 	misnamed.Host = "b"
 	const three = "10.128.0.0/21" // of three blocks that can be given out
 	for _, test := range []struct {
-		reason  string
-		pool    string
-		nodes   []*corev1.Node
-		subnets []*sdnv1.HostSubnet
-		want    []string
+		reason   string
+		pool     string
+		nodes    []*corev1.Node
+		subnets  []*sdnv1.HostSubnet
+		requests []string
 	}{
 		{reason: "a new node gets a block, with the UID of its Node", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
-			want: []string{"create a 192.0.2.1 uid=uid-a"}},
+			requests: []string{"create a 192.0.2.1 uid=uid-a"}},
 		{reason: "a settled cluster needs nothing", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
 			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))}},
 		{reason: "the first block of a pool is not given out, but a node of OpenShift keeps it", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
 			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.0.0/23", of("a"))}},
 		{reason: "a node that has no address yet waits, and that is no problem", nodes: []*corev1.Node{node("a", 1)}},
 		{reason: "addresses of other families, of pods and of Services are passed over", nodes: []*corev1.Node{node("a", 1, "2001:db8::1", "10.128.4.1", "10.96.0.1", "192.0.2.1")},
-			want: []string{"create a 192.0.2.1 uid=uid-a"}},
+			requests: []string{"create a 192.0.2.1 uid=uid-a"}},
 		{reason: "a node with an address of the pods alone has none", nodes: []*corev1.Node{node("a", 1, "10.128.4.1")},
-			want: []string{"HostIPUnusable a: InternalIP 10.128.4.1 lies in the cluster network or the Service CIDR"}},
+			requests: []string{"HostIPUnusable a: InternalIP 10.128.4.1 lies in the cluster network or the Service CIDR"}},
 		{reason: "a node with IPv6 alone has none", nodes: []*corev1.Node{node("a", 1, "2001:db8::1")},
-			want: []string{"HostIPUnusable a: the node has no IPv4 InternalIP, which OpenShiftSDN needs"}},
+			requests: []string{"HostIPUnusable a: the node has no IPv4 InternalIP, which OpenShiftSDN needs"}},
 
 		{reason: "a changed address changes hostIP alone", nodes: []*corev1.Node{node("a", 1, "192.0.2.9")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))},
-			want:    []string{"update a hostIP=192.0.2.9"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))},
+			requests: []string{"update a hostIP=192.0.2.9"}},
 		{reason: "two nodes that exchanged addresses", nodes: []*corev1.Node{node("a", 1, "192.0.2.2"), node("b", 1, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 1, "192.0.2.2", "10.128.4.0/23", of("b"))},
-			want:    []string{"update a hostIP=192.0.2.2", "update b hostIP=192.0.2.1"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 1, "192.0.2.2", "10.128.4.0/23", of("b"))},
+			requests: []string{"update a hostIP=192.0.2.2", "update b hostIP=192.0.2.1"}},
 		{reason: "a node that takes the address which another one leaves", nodes: []*corev1.Node{node("a", 1, "192.0.2.2"), node("b", 1, "192.0.2.3")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 1, "192.0.2.2", "10.128.4.0/23", of("b"))},
-			want:    []string{"update a hostIP=192.0.2.2", "update b hostIP=192.0.2.3"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 1, "192.0.2.2", "10.128.4.0/23", of("b"))},
+			requests: []string{"update a hostIP=192.0.2.2", "update b hostIP=192.0.2.3"}},
 		{reason: "an address stays with the node that has it", nodes: []*corev1.Node{node("a", 5, "192.0.2.2"), node("b", 9, "192.0.2.2")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 2, "192.0.2.2", "10.128.4.0/23", of("b"))},
-			want:    []string{"HostIPUnusable a: InternalIP 192.0.2.2 is the address of b, which had it first"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 2, "192.0.2.2", "10.128.4.0/23", of("b"))},
+			requests: []string{"HostIPUnusable a: InternalIP 192.0.2.2 is the address of b, which had it first"}},
 		{reason: "of two new nodes the older one gets the address", nodes: []*corev1.Node{node("a", 5, "192.0.2.2"), node("b", 3, "192.0.2.2")},
-			want: []string{"HostIPUnusable a: InternalIP 192.0.2.2 is the address of b, which had it first", "create b 192.0.2.2 uid=uid-b"}},
+			requests: []string{"HostIPUnusable a: InternalIP 192.0.2.2 is the address of b, which had it first", "create b 192.0.2.2 uid=uid-b"}},
 		{reason: "a node does not take the address of a host that an administrator added", nodes: []*corev1.Node{node("a", 1, "192.0.2.2")},
-			subnets: []*sdnv1.HostSubnet{subnet("f5", 9, "192.0.2.2", "10.128.2.0/23")},
-			want:    []string{"HostIPUnusable a: InternalIP 192.0.2.2 is the address of f5, which had it first"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("f5", 9, "192.0.2.2", "10.128.2.0/23")},
+			requests: []string{"HostIPUnusable a: InternalIP 192.0.2.2 is the address of f5, which had it first"}},
 
 		{reason: "a Node of the same name with another UID: deleted now, created by the next plan", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", "node-uid=old")},
-			want:    []string{"delete a"}},
-		{reason: "the Node is deleted", subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))}, want: []string{"delete a"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", "node-uid=old")},
+			requests: []string{"delete a"}},
+		{reason: "the Node is deleted", subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))}, requests: []string{"delete a"}},
 		{reason: "a host of an administrator stays", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "10.128.2.0/23")}},
 		{reason: "one of the name of a node becomes the node's", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23")}, want: []string{"update a uid=uid-a"}},
-		{reason: "a host asks for a block", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "", "assign-subnet=true", "fixed-vnid-host=0")}, want: []string{"update f5 subnet=*"}},
+			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23")}, requests: []string{"update a uid=uid-a"}},
+		{reason: "a host asks for a block", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "", "assign-subnet=true", "fixed-vnid-host=0")}, requests: []string{"update f5 subnet=*"}},
 		{reason: "a host has a block and still asks", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "10.128.2.0/23", "assign-subnet=true")}},
 		{reason: "a host without a block that does not ask", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "")},
-			want: []string{"HostSubnetInvalid f5: it has no subnet"}},
+			requests: []string{"HostSubnetInvalid f5: it has no subnet"}},
 		{reason: "the HostSubnet of a node lost its block", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "", of("a"))}, want: []string{"update a subnet=*"}},
+			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "", of("a"))}, requests: []string{"update a subnet=*"}},
 
 		{reason: "a host that is not named as its object", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")}, subnets: []*sdnv1.HostSubnet{misnamed},
-			want: []string{`HostSubnetInvalid a: host "b" is not the name of the object`}},
+			requests: []string{`HostSubnetInvalid a: host "b" is not the name of the object`}},
 		{reason: "fixed-vnid-host is no VNID", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "10.128.2.0/23", "fixed-vnid-host=16777216")},
-			want: []string{"HostSubnetInvalid f5: annotation pod.network.openshift.io/fixed-vnid-host is \"16777216\""}},
+			requests: []string{"HostSubnetInvalid f5: annotation pod.network.openshift.io/fixed-vnid-host is \"16777216\""}},
 		{reason: "hostIP of a host is no address", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "999.0.2.1", "10.128.2.0/23")},
-			want: []string{`HostSubnetInvalid f5: hostIP "999.0.2.1" is no IPv4 address`}},
+			requests: []string{`HostSubnetInvalid f5: hostIP "999.0.2.1" is no IPv4 address`}},
 		{reason: "hostIP of a host lies in the pools", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "10.128.9.1", "10.128.2.0/23")},
-			want: []string{"HostSubnetInvalid f5: hostIP 10.128.9.1 lies in the cluster network or the Service CIDR"}},
+			requests: []string{"HostSubnetInvalid f5: hostIP 10.128.9.1 lies in the cluster network or the Service CIDR"}},
 		{reason: "two hosts with one address", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "10.128.2.0/23"), subnet("f6", 2, "192.0.2.1", "10.128.4.0/23")},
-			want: []string{"HostSubnetInvalid f6: hostIP 192.0.2.1 is the address of f5, which had it first"}},
+			requests: []string{"HostSubnetInvalid f6: hostIP 192.0.2.1 is the address of f5, which had it first"}},
 		{reason: "a subnet outside of the pools", subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.1", "172.16.0.0/23")},
-			want: []string{"HostSubnetInvalid f5: subnet 172.16.0.0/23 is outside of the cluster network"}},
+			requests: []string{"HostSubnetInvalid f5: subnet 172.16.0.0/23 is outside of the cluster network"}},
 		{reason: "a host with the block of a node: the node keeps it", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("f5", 2, "192.0.2.5", "10.128.3.0/24")},
-			want:    []string{`HostSubnetInvalid f5: subnet "10.128.3.0/24" overlaps the block of an older HostSubnet, which keeps it`}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("f5", 2, "192.0.2.5", "10.128.3.0/24")},
+			requests: []string{`HostSubnetInvalid f5: subnet "10.128.3.0/24" overlaps the block of an older HostSubnet, which keeps it`}},
 		{reason: "two nodes with one block: the second one gets another", nodes: []*corev1.Node{node("a", 1, "192.0.2.1"), node("b", 1, "192.0.2.2")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 5, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 2, "192.0.2.2", "10.128.2.0/23", of("b"))},
-			want:    []string{"delete a"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("a", 5, "192.0.2.1", "10.128.2.0/23", of("a")), subnet("b", 2, "192.0.2.2", "10.128.2.0/23", of("b"))},
+			requests: []string{"delete a"}},
 		{reason: "a node with a subnet that cannot be read", nodes: []*corev1.Node{node("a", 1, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.1/23", of("a"))}, want: []string{"delete a"}},
+			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.1/23", of("a"))}, requests: []string{"delete a"}},
 
 		{reason: "blocks go to those that have waited longest", pool: three,
 			nodes:   []*corev1.Node{node("a", 4, "192.0.2.1"), node("b", 3, "192.0.2.2"), node("c", 2, "192.0.2.3")},
 			subnets: []*sdnv1.HostSubnet{subnet("f5", 1, "192.0.2.5", "10.128.2.0/23"), subnet("f6", 3, "192.0.2.6", "", "assign-subnet=true")},
-			want: []string{"SubnetsExhausted a: all blocks of the cluster network are in use", "SubnetsExhausted f6: all blocks of the cluster network are in use",
+			requests: []string{"SubnetsExhausted a: all blocks of the cluster network are in use", "SubnetsExhausted f6: all blocks of the cluster network are in use",
 				"create b 192.0.2.2 uid=uid-b", "create c 192.0.2.3 uid=uid-c", "waiting f6 a"}},
 		{reason: "no block is left, but one becomes free now: no event", pool: "10.128.0.0/22", nodes: []*corev1.Node{node("a", 4, "192.0.2.1")},
-			subnets: []*sdnv1.HostSubnet{subnet("gone", 1, "192.0.2.5", "10.128.2.0/23", of("gone"))},
-			want:    []string{"delete gone", "waiting a"}},
+			subnets:  []*sdnv1.HostSubnet{subnet("gone", 1, "192.0.2.5", "10.128.2.0/23", of("gone"))},
+			requests: []string{"delete gone", "waiting a"}},
 		{reason: "a node waits for routes of a cloud", nodes: []*corev1.Node{unroutable},
-			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))}, want: []string{"connected a"}},
+			subnets: []*sdnv1.HostSubnet{subnet("a", 1, "192.0.2.1", "10.128.2.0/23", of("a"))}, requests: []string{"connected a"}},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			pool := test.pool
@@ -175,7 +175,7 @@ func TestPlan(t *testing.T) {
 			}
 			plan := hostsubnet.New(hostsubnet.Cluster{Nodes: test.nodes, HostSubnets: test.subnets,
 				Pools: []nodeblocks.Pool{{Network: netip.MustParsePrefix(pool), Length: 23}}, Services: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}})
-			if diff := cmp.Diff(test.want, text(plan, test.subnets)); diff != "" {
+			if diff := cmp.Diff(test.requests, text(plan, test.subnets)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// rangeID is what host-local calls the range of a configuration with one.
+	// rangeID is host-local's identifier of the first address range.
 	rangeID = "0"
-	// restTime is how long an address that was freed is not given away while another one is free.
+	// restTime is how long a released address is not reused while another one is free.
 	restTime = time.Minute
 )
 
-// addresses are the addresses of the node's pods, in files as host-local has them: one for each address, with the sandbox and its interface.
+// addresses allocates the addresses of the node's pods in files of host-local's format: one per address, with the sandbox and its interface.
 type addresses struct {
-	// dir has the directory with the name of the network.
+	// dir contains the directory named network.
 	dir, network, node string
 	now                func() time.Time
 
@@ -38,7 +38,7 @@ func newAddresses(dir, network, node string, now func() time.Time) *addresses {
 	return &addresses{dir: dir, network: network, node: node, now: now, freed: map[netip.Addr]time.Time{}}
 }
 
-// open returns the files, locked against host-local and other processes.
+// open opens the store and locks it against host-local and other processes.
 func (a *addresses) open() (*disk.Store, error) {
 	store, err := disk.New(a.network, a.dir)
 	if err != nil {
@@ -50,8 +50,8 @@ func (a *addresses) open() (*disk.Store, error) {
 	return store, nil
 }
 
-// give gives a sandbox an address of a block: the one that it has, else the next one after the one that was given last. Addresses of the
-// node, and those of the block's ends, are not given.
+// give returns the address of a sandbox' interface in a block. It allocates the next free one after the last allocation if the interface has none. The first
+// and last addresses of the block and those of the node are excluded.
 func (a *addresses) give(block netip.Prefix, containerID, ifName string) (netip.Addr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,7 @@ func (a *addresses) give(block netip.Prefix, containerID, ifName string) (netip.
 	return netip.Addr{}, errors.Join(cniproto.Errorf(cniproto.CodeTryAgain, "no address is free in %s on %s (%d in use)", block, a.node, len(used)), err)
 }
 
-// reserve reserves the first free address from start on, once around. Those that rest are only taken if resting is true.
+// reserve reserves the first free address from start on, wrapping around once. It skips recently released ones unless resting is true.
 func (a *addresses) reserve(store *disk.Store, first, last, start netip.Addr, resting bool, containerID, ifName string) (netip.Addr, error) {
 	for next, wrapped := start, false; ; next = next.Next() {
 		if next.Compare(last) > 0 {
@@ -91,7 +91,7 @@ func (a *addresses) reserve(store *disk.Store, first, last, start netip.Addr, re
 		if wrapped && next.Compare(start) >= 0 {
 			return netip.Addr{}, nil
 		}
-		if at, was := a.freed[next]; was && !resting && a.now().Sub(at) < restTime {
+		if at, ok := a.freed[next]; ok && !resting && a.now().Sub(at) < restTime {
 			continue
 		}
 		reserved, err := store.Reserve(containerID, ifName, next.AsSlice(), rangeID)
@@ -105,7 +105,7 @@ func (a *addresses) reserve(store *disk.Store, first, last, start netip.Addr, re
 	}
 }
 
-// beforeLast is the last address of a block but the broadcast address.
+// beforeLast returns the last usable address of a block.
 func beforeLast(block netip.Prefix) netip.Addr {
 	b := block.Masked().Addr().As4()
 	for bit := block.Bits(); bit < 32; bit++ {
@@ -114,13 +114,13 @@ func beforeLast(block netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b).Prev()
 }
 
-// release frees the addresses of a sandbox' interface.
+// release releases the addresses of a sandbox' interface.
 func (a *addresses) release(containerID, ifName string) error {
 	return a.releaseAll(func(id, name string) bool { return id == containerID && (name == ifName || name == "") })
 }
 
-// releaseAll frees the addresses for whose sandbox and interface gone is true.
-func (a *addresses) releaseAll(gone func(containerID, ifName string) bool) error {
+// releaseAll releases the addresses for whose sandbox and interface match returns true.
+func (a *addresses) releaseAll(match func(containerID, ifName string) bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	store, err := a.open()
@@ -131,7 +131,7 @@ func (a *addresses) releaseAll(gone func(containerID, ifName string) bool) error
 	all, err := a.list()
 	errs := []error{err}
 	for address, owner := range all {
-		if !gone(owner[0], owner[1]) {
+		if !match(owner[0], owner[1]) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(a.dir, a.network, address.String())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (a *addresses) of(containerID, ifName string) (netip.Addr, error) {
 	return netip.Addr{}, errors.Join(fmt.Errorf("interface %s of container %s has no address", ifName, containerID), err)
 }
 
-// list returns the addresses that are given, with their sandboxes and interfaces.
+// list returns the allocated addresses, with the sandbox and interface of each.
 func (a *addresses) list() (map[netip.Addr][2]string, error) {
 	dir := filepath.Join(a.dir, a.network)
 	entries, err := os.ReadDir(dir)
@@ -168,7 +168,7 @@ func (a *addresses) list() (map[netip.Addr][2]string, error) {
 	for _, e := range entries {
 		address, err := netip.ParseAddr(e.Name())
 		if err != nil {
-			continue // the lock, and the address that was given last
+			continue // the lock, and the last allocated address
 		}
 		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
@@ -183,7 +183,7 @@ func (a *addresses) list() (map[netip.Addr][2]string, error) {
 	return out, nil
 }
 
-// count is how many addresses are given.
+// count returns the number of allocated addresses.
 func (a *addresses) count() int {
 	all, err := a.list()
 	if err != nil {

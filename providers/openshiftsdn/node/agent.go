@@ -24,6 +24,7 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/fightevents"
 	"github.com/cluster-network-operator/cno/internal/host/flows"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
@@ -35,12 +36,12 @@ import (
 )
 
 const (
-	// lookEvery is how often everything is compared with what is desired although nothing was reported.
-	lookEvery = 5 * time.Second
-	settle    = 20 * time.Millisecond
-	// sweepEvery is how often attachments are looked for whose network namespace is gone: their DEL was lost.
-	sweepEvery = time.Minute
-	component  = "openshift-sdn-node"
+	// resyncInterval is how often the node is compared with the desired state without a change.
+	resyncInterval = 5 * time.Second
+	debounce       = 20 * time.Millisecond
+	// sweepInterval is how often attachments without a network namespace are searched: their DEL was lost.
+	sweepInterval = time.Minute
+	component     = "openshift-sdn-node"
 )
 
 const (
@@ -56,19 +57,20 @@ const (
 	topicKernel   agent.Topic = "kernel"
 	topicAPI      agent.Topic = "api"
 	topicEgress   agent.Topic = "egress-ips"
+	topicFights   agent.Topic = "fights"
 )
 
-// Options are what Run needs. All fields must be set.
+// Options is the configuration of Run. All fields are required.
 type Options struct {
 	agent.Process
 	Config agentconfig.Config
-	// API reads the objects of the network, and creates events.
+	// API is the configuration of the client that reads objects and creates events.
 	API *rest.Config
 }
 
-// status is what the agent reports besides its problems.
+// status is the agent's status in addition to problems.
 type status struct {
-	// ready is true once pods can be started, migrated once the node has done the step of a change of the MTU that the configuration has.
+	// ready is true once pods can be started. migrated is true once the node has completed the configured step of an MTU migration.
 	ready, migrated bool
 	block           netip.Prefix
 }
@@ -89,36 +91,42 @@ type daemon struct {
 	names     *names
 	monitor   *tunnelprobe.Monitor
 	reporter  *objectevents.Reporter
+	fights    *fightevents.Reporter
 	egress    egress
-	// unidler is nil if idled Services are not woken.
+	// unidler is nil if unidling is disabled.
 	unidler *unidler
 	// outside is nil in mode Subnet, which restricts nothing.
-	outside *tableKeeper
+	outside *tableController
 	// lifetime ends with the agent.
 	lifetime context.Context
 	board    *agent.Board[status]
 	beat     agent.Beat
-	// changed is fired when the node may have changed, reflow when flows may have to.
-	changed, reflow agent.Trigger
-	// link is the index of tun0.
+	// changed is fired when the node may have changed, reprogram when flows may have changed.
+	changed, reprogram agent.Trigger
+	// link is the interface index of tun0.
 	link  atomic.Int64
-	rules keptTable
-	swept time.Time
+	rules managedTable
+	// translation is the table for tunnel packets.
+	translation managedTable
+	swept       time.Time
+	// repairs records repaired changes of third parties. bridges counts how often bridge br0 was created.
+	repairs *agent.Repairs
+	bridges int
 
 	// mu serializes the computation of flows.
 	mu    sync.Mutex
 	known map[string]uint32
-	// claims and nodes are those with which flows were computed last.
+	// claims and nodes are the input of the last computation of flows.
 	claims []egressip.Claim
 	nodes  []netip.Addr
-	// flowsErr is why the last flows were not applied.
+	// flowsErr is the error of the last application of flows.
 	flowsErr atomic.Pointer[error]
-	// settled is true once all is known on which the first flows of this process depend, programmed once they are applied.
-	settled    atomic.Bool
-	programmed atomic.Bool
+	// inputsReady is true once all inputs of this process' first flows are known. programmed is true once those flows are applied.
+	inputsReady atomic.Bool
+	programmed  atomic.Bool
 }
 
-// Run is the agent. It ends with the context, and leaves pods, ports and flows as they are.
+// Run runs the agent until the context ends. Pods, ports and flows stay.
 func Run(ctx context.Context, o Options) error {
 	underlay, userspace, err := underlayOf(o.Config)
 	if err != nil {
@@ -129,29 +137,32 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("configure the client of the Kubernetes API: %w", err)
 	}
 	d := &daemon{
-		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reflow: agent.NewTrigger(),
+		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reprogram: agent.NewTrigger(),
 		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now),
 	}
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}
-	d.names, d.lifetime = newNames(askNode, d.reflow.Fire), ctx
-	d.monitor, d.egress.changed = tunnelprobe.New(nil, d.reflow.Fire), agent.NewTrigger()
+	d.repairs = agent.NewRepairs(time.Now, d.repaired)
+	d.names, d.lifetime = newNames(queryNode, d.reprogram.Fire), ctx
+	d.monitor, d.egress.changed = tunnelprobe.New(nil, d.reprogram.Fire), agent.NewTrigger()
 	if o.Config.EnableUnidling {
-		d.unidler = newUnidler(client, o.Node, o.Log, func(err error) { d.board.Note(topicIdling, err) }, func() { d.repairedTable(idleTable) })
+		d.unidler = newUnidler(client, o.Node, o.Log, func(err error) { d.board.Note(topicIdling, err) }, d.repairs.Made)
 	}
 	if o.Config.Mode != agentconfig.Subnet {
-		d.outside = newTableKeeper(func() { d.repairedTable(outsideTable) }, func(err error) { d.board.Note(topicOutside, err) })
+		d.outside = newTableController(d.repairs.Made, func(err error) { d.board.Note(topicOutside, err) })
 	}
 	d.metrics = newMetrics(o.Version, d)
 	d.vswitch = ovs.NewDatabase(switchSocket(o.Config), d.databaseChanged, func(err error) { d.board.Note(topicSwitch, err) })
-	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: lookEvery, MatchFragments: true, Applied: d.applied}
-	if d.objects, err = newObjects(o.API, client, o.Node, o.Config.Mode, d.reflow.Fire); err != nil {
+	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: resyncInterval, MatchFragments: true, Applied: d.applied,
+		Restored: func() { d.repairs.Made("the flows of bridge " + agentconfig.Bridge) }}
+	if d.objects, err = newObjects(o.API, client, o.Node, o.Config.Mode, d.reprogram.Fire); err != nil {
 		return err
 	}
 	if err := d.load(); err != nil {
-		o.Log.Warn("what an earlier process kept is not used", "error", err)
+		o.Log.Warn("the state of an earlier process is ignored", "error", err)
 	}
+	d.fights = fightevents.New(client, o.Node, component, o.Log)
 	if d.events, err = cniserver.NewEvents(ctx, client, component); err != nil {
 		return err
 	}
@@ -176,11 +187,11 @@ func (d *daemon) run(ctx context.Context) error {
 			v := d.board.View()
 			return v.Status.ready && v.Status.migrated, v.Problems
 		},
-		Metrics: d.metrics, Beat: &d.beat, Now: time.Now, Further: map[string]http.HandlerFunc{agentconfig.ComparePath: d.serveComparison},
+		Metrics: d.metrics, Beat: &d.beat, Now: time.Now, Handlers: map[string]http.HandlerFunc{agentconfig.ComparePath: d.serveComparison},
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, d.Config.NodeHealthAddress) })
-	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programAgain, d.keepEgressIPs, d.watchEgressLink} {
+	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programLoop, d.keepEgressIPs, d.watchEgressLink, func(ctx context.Context) { d.fights.Run(ctx, d.repairs.Fights) }} {
 		group.Go(func() error { f(ctx); return nil })
 	}
 	if d.outside != nil {
@@ -195,22 +206,22 @@ func (d *daemon) run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		// What an earlier process left can only be removed with a connection to Open vSwitch.
+		// Removing the remains of an earlier process needs a connection to Open vSwitch.
 		if !d.vswitch.Synced(ctx) {
 			return listener.Close()
 		}
 		return d.server.Serve(ctx, listener)
 	})
 	group.Go(func() error {
-		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
+		agent.Loop{Apply: d.apply, Interval: resyncInterval, Debounce: debounce, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
 		return nil
 	})
 	return group.Wait()
 }
 
-// databaseChanged has the flows follow pods' ports, and the node everything else.
+// databaseChanged triggers the flows after every change, and the node after changes other than those of pods' ports.
 func (d *daemon) databaseChanged(changes []ovsdb.Change) {
-	d.reflow.Fire()
+	d.reprogram.Fire()
 	if slices.ContainsFunc(changes, func(c ovsdb.Change) bool {
 		return c.Table != "Interface" || c.New == nil || !strings.HasPrefix(c.New.Text("name"), linkPrefix)
 	}) {
@@ -218,11 +229,12 @@ func (d *daemon) databaseChanged(changes []ovsdb.Change) {
 	}
 }
 
-// apply makes the node as it should be. Each step reports its own problem; steps that do not need one another are all tried.
+// apply reconciles the node. Each step reports its own problem; an error does not prevent independent steps.
 func (d *daemon) apply(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	d.board.Note(topicAPI, d.objects.problem())
+	d.board.Note(topicFights, d.repairs.Problem())
 	switchErr := d.configureSwitch(ctx)
 	d.board.Note(topicSwitch, switchErr)
 	own, err := ownSubnet(snapshot{Node: d.Node, HostSubnets: list[*sdnv1.HostSubnet](d.objects.hostSubnets)})
@@ -250,7 +262,7 @@ func (d *daemon) apply(ctx context.Context) error {
 	}
 	rulesErr := d.applyRules(ctx, desiredRules(d.Config, own.subnet, pods))
 	d.board.Note(topicRules, rulesErr)
-	d.reflow.Fire()
+	d.reprogram.Fire()
 	errs := errors.Join(underlayErr, portErr, portsErr, rulesErr)
 	if errs == nil && d.programmed.Load() {
 		errs = d.writeConfiguration()
@@ -260,8 +272,8 @@ func (d *daemon) apply(ctx context.Context) error {
 	return errors.Join(errs, mtuErr)
 }
 
-// publish updates the status. An agent that was ready stays so: its pods can be started, or say themselves why not. Only a link that is too
-// short for pods keeps new ones from starting.
+// publish updates the status. An agent that was ready stays ready, since pods can still start or report their own errors. Only an MTU problem of the underlay
+// makes it unready.
 func (d *daemon) publish(block netip.Prefix, migrated bool) {
 	view := d.board.View()
 	blocked := view.Problems.Has(topicUnderlay)
@@ -273,14 +285,14 @@ func (d *daemon) publish(block netip.Prefix, migrated bool) {
 	})
 }
 
-// sweep removes what belongs to sandboxes that are gone, at times.
+// sweep releases the resources of sandboxes that no longer exist, at most once per sweepInterval.
 func (d *daemon) sweep(ctx context.Context) error {
-	if time.Since(d.swept) < sweepEvery || !d.server.Serving() {
+	if time.Since(d.swept) < sweepInterval || !d.server.Serving() {
 		return nil
 	}
 	d.swept = time.Now()
 	d.server.Sweep(ctx)
-	// An ADD makes its record before it gets its address: who has an address now and no record afterwards is gone.
+	// An ADD writes its record before it allocates an address. A sandbox that has an address in this list and no record afterwards no longer exists.
 	given, err := d.addresses.list()
 	if err != nil {
 		return err
@@ -296,7 +308,13 @@ func (d *daemon) sweep(ctx context.Context) error {
 	return d.addresses.releaseAll(func(id, _ string) bool { return owners[id] && !known[id] })
 }
 
-// writeConfiguration writes the CNI configuration, with which the node counts as ready for pods, and removes the one of older releases.
+// repaired logs the repair of a change by a third party.
+func (d *daemon) repaired(thing string) {
+	d.Log.Warn("undone a change by a third party: " + thing)
+	d.metrics.repairs.Inc()
+}
+
+// writeConfiguration writes the CNI configuration, which makes the node ready for pods, and removes the configuration of older releases.
 func (d *daemon) writeConfiguration() error {
 	data, programs, err := configurationList(d.Config)
 	if err != nil {
@@ -311,7 +329,7 @@ func (d *daemon) writeConfiguration() error {
 	return nil
 }
 
-// applied notes what became of flows.
+// applied records the result of applying flows.
 func (d *daemon) applied(set openflow.Set, err error) {
 	if err != nil {
 		d.flowsErr.Store(&err)
@@ -324,12 +342,12 @@ func (d *daemon) applied(set openflow.Set, err error) {
 	d.metrics.flows.Store(int64(set.Len()))
 	d.board.Note(topicFlows, nil)
 	d.save(set)
-	if d.settled.Load() && !d.programmed.Swap(true) {
+	if d.inputsReady.Load() && !d.programmed.Swap(true) {
 		d.changed.Fire()
 	}
 }
 
-// flowsProblem is why the last flows were not applied.
+// flowsProblem returns the error of the last application of flows.
 func (d *daemon) flowsProblem() error {
 	if err := d.flowsErr.Load(); err != nil {
 		return *err

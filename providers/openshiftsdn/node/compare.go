@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	// repairTime is after how long a difference is one that the agent does not repair: it compares all flows, addresses and rules in this time.
-	repairTime = lookEvery + time.Second
-	// compareLimit is how long a comparison may take.
-	compareLimit = 40 * time.Second
-	wayOutAgent  = "the log of the agent (container sdn of the sdn pod on the node) has the reason; restarting the pod makes it apply everything again"
+	// repairTime is longer than a resync of flows, addresses and rules: an older difference is not being repaired.
+	repairTime = resyncInterval + time.Second
+	// compareTimeout is the timeout of a comparison.
+	compareTimeout = 40 * time.Second
+	wayOutAgent    = "the log of the agent (container sdn of the sdn pod on the node) has the reason; restarting the pod makes it apply everything again"
 )
 
-// serveComparison answers with what differs now, and still does after repairTime.
+// serveComparison responds with the differences that persist for repairTime.
 func (d *daemon) serveComparison(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), compareLimit)
+	ctx, cancel := context.WithTimeout(r.Context(), compareTimeout)
 	defer cancel()
 	c, err := d.compare(ctx)
 	if err == nil && len(c.Differences) > 0 {
@@ -48,10 +48,10 @@ func (d *daemon) serveComparison(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(c) // the reader has gone if this fails
+	_ = json.NewEncoder(w).Encode(c) // fails only if the client has disconnected
 }
 
-// compare compares the node with the objects that the agent knows.
+// compare compares the node with the objects that the agent has received.
 func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 	s := d.snapshot()
 	want, err := desire(s)
@@ -79,7 +79,8 @@ func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 	if err != nil {
 		return agentconfig.Comparison{}, err
 	}
-	c := agentconfig.Comparison{VNIDs: map[string]uint32{}}
+	names, notes := d.nameDifferences(ctx, s)
+	c := agentconfig.Comparison{VNIDs: map[string]uint32{}, Notes: notes}
 	for _, p := range want.Input.Pods {
 		c.VNIDs[p.Namespace] = p.VNID
 	}
@@ -88,12 +89,12 @@ func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 		cause = err.Error()
 	}
 	c.Differences = slices.Concat(flowDifferences(lines, result.Flows, cause), meterDifferences(meters, cause), groupDifferences(groups),
-		addressDifferences(s), vnidDifferences(s, want), egressDifferences(want.Claims, d.egress.served(), d.egress.refusals()), tables)
+		addressDifferences(s), vnidDifferences(s, want), egressDifferences(want.Claims, d.egress.served(), d.egress.refusals()), tables, names)
 	return c, nil
 }
 
-// flowPlace is where flows differ.
-type flowPlace struct {
+// flowGroup groups differing flows.
+type flowGroup struct {
 	table  int
 	object string
 	extra  bool
@@ -104,17 +105,17 @@ var (
 	cookieText = regexp.MustCompile(`\bcookie=(0x[0-9a-f]+)`)
 )
 
-// flowDifferences has a difference for each table and object: the note of the flows.
+// flowDifferences returns one difference for each table and object; the object is the note of the flows.
 func flowDifferences(lines []string, set openflow.Set, cause string) []agentconfig.Difference {
-	counts, example := map[flowPlace]int{}, map[flowPlace]string{}
-	var order []flowPlace
+	counts, example := map[flowGroup]int{}, map[flowGroup]string{}
+	var order []flowGroup
 	for _, line := range lines {
-		at := flowPlace{extra: strings.HasPrefix(line, "+")}
+		at := flowGroup{extra: strings.HasPrefix(line, "+")}
 		if m := tableText.FindStringSubmatch(line); m != nil {
-			at.table, _ = strconv.Atoi(m[1]) // three digits
+			at.table, _ = strconv.Atoi(m[1]) // at most three digits
 		}
 		if m := cookieText.FindStringSubmatch(line); m != nil {
-			cookie, _ := strconv.ParseUint(m[1], 0, 64) // Open vSwitch prints no longer ones
+			cookie, _ := strconv.ParseUint(m[1], 0, 64) // Open vSwitch prints at most 64 bits
 			at.object = set.Note(cookie)
 		}
 		if counts[at]++; counts[at] == 1 {
@@ -161,7 +162,7 @@ func groupDifferences(groups []string) []agentconfig.Difference {
 	return all
 }
 
-// addressDifferences compares the pods that are attached with those of the API server.
+// addressDifferences compares the attached pods with those of the API server.
 func addressDifferences(s snapshot) []agentconfig.Difference {
 	var all []agentconfig.Difference
 	attached, owners := map[netpolicy.ID]local{}, map[netip.Addr]netpolicy.ID{}
@@ -177,13 +178,13 @@ func addressDifferences(s snapshot) []agentconfig.Difference {
 	}
 	for _, p := range s.Pods {
 		id := netpolicy.ID{Namespace: p.Namespace, Name: p.Name}
-		l, is := attached[id]
+		l, ok := attached[id]
 		running := p.Spec.NodeName == s.Node && !p.Spec.HostNetwork && p.Status.Phase == corev1.PodRunning && len(p.Status.PodIPs) > 0
-		if !running || is && l.UID != "" && l.UID != string(p.UID) {
+		if !running || ok && l.UID != "" && l.UID != string(p.UID) {
 			continue
 		}
 		switch address := p.Status.PodIPs[0].IP; {
-		case !is:
+		case !ok:
 			all = append(all, agentconfig.Difference{
 				What:  fmt.Sprintf("pod %s runs with the address %s and has no port of %s", id, address, agentconfig.Bridge),
 				Cause: "it was attached by another network, or before the state of the node was lost", WayOut: "delete the pod, so that it is attached again", Critical: true,
@@ -198,7 +199,7 @@ func addressDifferences(s snapshot) []agentconfig.Difference {
 	return all
 }
 
-// vnidDifferences are the namespaces of pods whose VNID is none of a NetNamespace.
+// vnidDifferences returns the namespaces of local pods that have no NetNamespace.
 func vnidDifferences(s snapshot, want desired) []agentconfig.Difference {
 	if s.Config.Mode == agentconfig.Subnet {
 		return nil
@@ -224,7 +225,7 @@ func vnidDifferences(s snapshot, want desired) []agentconfig.Difference {
 	return all
 }
 
-// egressDifferences are the egress IPs that the node is to have and with which it does not send, and why.
+// egressDifferences returns the assigned egress IPs that the node does not use, with the reasons.
 func egressDifferences(claims []egressip.Claim, serving map[netip.Addr]uint32, refused map[netip.Addr]string) []agentconfig.Difference {
 	var all []agentconfig.Difference
 	for _, c := range claims {
@@ -243,9 +244,9 @@ func egressDifferences(claims []egressip.Claim, serving map[netip.Addr]uint32, r
 	return all
 }
 
-// PrintComparison writes what the running agent answers about its node.
+// PrintComparison requests the comparison from the running agent, and writes it to to.
 func PrintComparison(ctx context.Context, c agentconfig.Config, to io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, compareLimit)
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.NodeHealthAddress+agentconfig.ComparePath, nil)
 	if err != nil {
@@ -253,12 +254,12 @@ func PrintComparison(ctx context.Context, c agentconfig.Config, to io.Writer) er
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
+		return fmt.Errorf("request the comparison from the agent: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
+		return fmt.Errorf("request the comparison from the agent: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the agent cannot compare: %s", strings.TrimSpace(string(text)))

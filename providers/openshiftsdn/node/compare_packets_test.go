@@ -60,8 +60,8 @@ func TestNodesAreComparedWithObjects(t *testing.T) {
 		return strings.Join(append(lines, missing...), "\n"), len(lines)+len(missing) == 0
 	})
 	// An egress IP that the node refuses, and one that no node has.
-	c.asks("one", "203.0.113.9")
-	c.asks("two", "203.0.113.10")
+	c.assign("one", "203.0.113.9")
+	c.assign("two", "203.0.113.10")
 	one.has("203.0.113.9")
 	// A pod that runs, and that no one has attached.
 	lost := one.schedule("one", "lost", nil)

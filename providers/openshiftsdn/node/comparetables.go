@@ -22,17 +22,17 @@ const (
 	wayOutTable   = "run nft monitor in the sdn pod of the node: it prints the name of the process that changes the table; stop that program"
 )
 
-// desiredTable is a table of nftables that objects ask for.
+// desiredTable is a desired nftables table.
 type desiredTable struct {
 	nftTable
-	// kept has what was written last, topic the problem of writing it.
-	kept  *keptTable
-	topic agent.Topic
-	// owners are the objects for which words in rules and elements stand: addresses, marks, and names of chains.
+	// managed has the last written table; topic has the problems of writing it.
+	managed *managedTable
+	topic   agent.Topic
+	// owners maps words in rules and elements (addresses, marks, and names of chains) to the objects that they belong to.
 	owners map[string]string
 }
 
-// desiredTables are the tables that objects ask for now.
+// desiredTables returns all desired tables.
 func (d *daemon) desiredTables(s snapshot, want desired) ([]desiredTable, error) {
 	own, err := ownSubnet(s)
 	if err != nil {
@@ -44,11 +44,14 @@ func (d *daemon) desiredTables(s snapshot, want desired) ([]desiredTable, error)
 		addresses = append(addresses, l.Address)
 	}
 	all := []desiredTable{{desiredRules(d.Config, own.subnet, addresses).table(), &d.rules, topicRules, pods}}
+	if d.userspace {
+		all = append(all, desiredTable{underlayRules(d.Config, own.address), &d.translation, topicUnderlay, map[string]string{own.address.String(): "the tunnels of node " + d.Node}})
+	}
 	if d.outside != nil {
 		all = append(all, desiredTable{outsideRules(want.Input), &d.outside.table, topicOutside, outsideOwners(want.Input, pods)})
 		var held []egressip.Claim
 		for _, c := range want.Claims {
-			if id, serves := s.Serving[c.Address]; serves && id == c.VNID {
+			if id, ok := s.Serving[c.Address]; ok && id == c.VNID {
 				held = append(held, c)
 			}
 		}
@@ -62,7 +65,7 @@ func (d *daemon) desiredTables(s snapshot, want desired) ([]desiredTable, error)
 	return all, nil
 }
 
-// outsideOwners are the policies of chains, and pods by address.
+// outsideOwners maps chains to policies, and addresses to pods.
 func outsideOwners(in flows.Input, pods map[string]string) map[string]string {
 	owners := map[string]string{}
 	for address, pod := range pods {
@@ -91,7 +94,7 @@ func outsideOwners(in flows.Input, pods map[string]string) map[string]string {
 	return owners
 }
 
-// egressOwners are the egress IPs of addresses, hardware addresses and marks, and nodes by address.
+// egressOwners maps addresses, hardware addresses and marks to egress IPs, and addresses to nodes.
 func egressOwners(held []egressip.Claim, s snapshot, masqueradeBit int) map[string]string {
 	owners := map[string]string{}
 	for _, h := range s.HostSubnets {
@@ -99,14 +102,14 @@ func egressOwners(held []egressip.Claim, s snapshot, masqueradeBit int) map[stri
 	}
 	for _, c := range held {
 		owner := fmt.Sprintf("egress IP %s of namespace %s", c.Address, c.Namespace)
-		for _, word := range []string{c.Address.String(), flows.EgressMAC(c.VNID).String(), flows.GuardMAC(c.VNID).String(), hex(egressip.Mark(c.Address, masqueradeBit))} {
+		for _, word := range []string{c.Address.String(), flows.EgressMAC(c.VNID).String(), flows.DropMAC(c.VNID).String(), hex(egressip.Mark(c.Address, masqueradeBit))} {
 			owners[word] = owner
 		}
 	}
 	return owners
 }
 
-// serviceOwners are Services by their addresses and the ports that they have on nodes.
+// serviceOwners maps addresses and node ports to Services.
 func serviceOwners(services []*corev1.Service) map[string]string {
 	owners := map[string]string{}
 	for _, s := range services {
@@ -123,7 +126,7 @@ func serviceOwners(services []*corev1.Service) map[string]string {
 	return owners
 }
 
-// tableDifferences compares the kernel's tables with those that objects ask for, and finds tables under the network's names that nothing asks for.
+// tableDifferences compares the kernel's tables with the desired ones, and reports unexpected tables with the network's names.
 func (d *daemon) tableDifferences(ctx context.Context, s snapshot, want desired) ([]agentconfig.Difference, error) {
 	tables, err := d.desiredTables(s, want)
 	if err != nil {
@@ -134,7 +137,7 @@ func (d *daemon) tableDifferences(ctx context.Context, s snapshot, want desired)
 	problems := d.board.View().Problems
 	for _, t := range tables {
 		named[t.title()] = true
-		live, err := inKernel(ctx, t.family, t.name)
+		live, err := listTable(ctx, t.family, t.name)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +148,7 @@ func (d *daemon) tableDifferences(ctx context.Context, s snapshot, want desired)
 		return nil, err
 	}
 	if d.unidler != nil {
-		named[idleRules(nil).title()] = true // Services may not be known yet
+		named[idleRules(nil).title()] = true // Services may not have been read yet
 	}
 	for line := range strings.Lines(out) {
 		title := strings.TrimSpace(line)
@@ -161,7 +164,7 @@ func (d *daemon) tableDifferences(ctx context.Context, s snapshot, want desired)
 	return all, nil
 }
 
-// differences compares what nft prints of a table with what the agent has written.
+// differences compares the live table, as printed by nft, with the last written one.
 func (t desiredTable) differences(live, problem string) []agentconfig.Difference {
 	cause := problem
 	if cause == "" {
@@ -170,55 +173,55 @@ func (t desiredTable) differences(live, problem string) []agentconfig.Difference
 	difference := func(what, cause, wayOut string) agentconfig.Difference {
 		return agentconfig.Difference{What: t.title() + what, Cause: cause, WayOut: wayOut, Critical: true}
 	}
-	wanted, had := t.kept.written()
+	written, recorded := t.managed.last()
 	switch {
 	case live == "":
 		return []agentconfig.Difference{difference(" does not exist", cause, wayOutTable)}
-	case wanted != t.text():
+	case written != t.text():
 		if problem == "" {
 			cause = "the agent has not written the rules that follow from the last changes"
 		}
 		return []agentconfig.Difference{difference(" does not have the rules that objects ask for", cause, wayOutAgent)}
 	}
-	want, have := tableBlocks(had), tableBlocks(live)
+	want, got := tableBlocks(recorded), tableBlocks(live)
 	var all []agentconfig.Difference
-	for _, name := range sortedKeys(want, have) {
-		if _, exists := have[name]; !exists {
+	for _, name := range sortedKeys(want, got) {
+		if _, exists := got[name]; !exists {
 			all = append(all, difference(fmt.Sprintf(", %s is missing%s", name, t.ownersOf(name, "")), cause, wayOutTable))
 			continue
 		}
-		if _, ours := want[name]; !ours {
+		if _, expected := want[name]; !expected {
 			all = append(all, difference(fmt.Sprintf(", %s is not the agent's", name), cause, wayOutTable))
 			continue
 		}
-		all = append(all, t.blockDifferences(name, want[name].all(), have[name].all(), cause)...)
+		all = append(all, t.blockDifferences(name, want[name].all(), got[name].all(), cause)...)
 	}
 	return all
 }
 
-// linePlace is where lines of a table differ.
-type linePlace struct {
+// lineGroup groups differing lines of a table.
+type lineGroup struct {
 	owners string
 	extra  bool
 }
 
-// blockDifferences has a difference for the lines of each object that a chain, set or map lacks, and for those that it has beside the agent's.
-func (t desiredTable) blockDifferences(name string, want, have []string, cause string) []agentconfig.Difference {
-	lacks, extra := without(want, have), without(have, want)
+// blockDifferences returns one difference for the missing and one for the additional lines of each object in a chain, set or map.
+func (t desiredTable) blockDifferences(name string, want, got []string, cause string) []agentconfig.Difference {
+	lacks, extra := without(want, got), without(got, want)
 	if len(lacks)+len(extra) == 0 {
-		if slices.Equal(want, have) || !strings.HasPrefix(name, "chain ") {
+		if slices.Equal(want, got) || !strings.HasPrefix(name, "chain ") {
 			return nil // elements have no order
 		}
 		return []agentconfig.Difference{{What: fmt.Sprintf("%s, %s has its rules in another order", t.title(), name), Cause: cause, WayOut: wayOutTable, Critical: true}}
 	}
-	counts, examples := map[linePlace]int{}, map[linePlace]string{}
-	var order []linePlace
+	counts, examples := map[lineGroup]int{}, map[lineGroup]string{}
+	var order []lineGroup
 	for _, lines := range []struct {
 		text  []string
 		extra bool
 	}{{lacks, false}, {extra, true}} {
 		for _, line := range lines.text {
-			at := linePlace{t.ownersOf(name, line), lines.extra}
+			at := lineGroup{t.ownersOf(name, line), lines.extra}
 			if counts[at]++; counts[at] == 1 {
 				order, examples[at] = append(order, at), line
 			}
@@ -245,7 +248,7 @@ func (t desiredTable) blockDifferences(name string, want, have []string, cause s
 
 var words = regexp.MustCompile(`[^\s,{}@]+`)
 
-// ownersOf names the objects that a line of a block is about, after a colon; empty if it is about all pods.
+// ownersOf returns the objects that a line belongs to, after a colon; empty if it belongs to no single object.
 func (t desiredTable) ownersOf(block, line string) string {
 	var found []string
 	for _, word := range words.FindAllString(block+" "+line, -1) {
@@ -259,7 +262,7 @@ func (t desiredTable) ownersOf(block, line string) string {
 	return ": " + strings.Join(found, ", ")
 }
 
-// without are the lines of one that the other does not have, or has less often.
+// without returns the lines of one that other lacks or has less often.
 func without(one, other []string) []string {
 	left := map[string]int{}
 	for _, line := range other {
@@ -274,7 +277,7 @@ func without(one, other []string) []string {
 	return out
 }
 
-// sortedKeys are the keys of both, in order.
+// sortedKeys returns the keys of both maps, sorted.
 func sortedKeys(one, other map[string]tableBlock) []string {
 	var out []string
 	for _, m := range []map[string]tableBlock{one, other} {

@@ -1,11 +1,14 @@
 package node
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
 const printed = "table ip t {\n\tcounter held {\n\t\tpackets 1\n\t}\n\n\tmap pods {\n\t\ttype ipv4_addr : verdict\n\t\telements = { 10.0.0.1 : jump policy-1, 10.0.0.2 : jump policy-1,\n\t\t\t     10.0.0.3 : drop }\n\t}\n\n" +
@@ -41,11 +44,11 @@ func TestTablesThatDiffer(t *testing.T) {
 		{why: "a chain is removed", had: head + rules + tail, live: "table ip t {\n}\n", want: []string{"table ip t, chain forward is missing"}},
 		{why: "a chain is added", had: head + rules + tail, live: head + rules + "\t}\n\tchain other {\n" + tail, want: []string{"table ip t, chain other is not the agent's"}},
 	} {
-		kept := &keptTable{wanted: table.text(), had: row.had}
+		kept := &managedTable{desired: table.text(), recorded: row.had}
 		if row.unwritten {
-			kept.wanted = "before"
+			kept.desired = "before"
 		}
-		d := desiredTable{nftTable: table, kept: kept, owners: map[string]string{"10.0.0.1": "pod shop/web"}}
+		d := desiredTable{nftTable: table, managed: kept, owners: map[string]string{"10.0.0.1": "pod shop/web"}}
 		if diff := cmp.Diff(row.want, whats(t, d.differences(row.live, ""))); diff != "" {
 			t.Errorf("%s: %s", row.why, diff)
 		}
@@ -70,9 +73,26 @@ func TestATableIsWrittenAgainThatAThirdPartyChangedMeanwhile(t *testing.T) {
 		{"an element is removed", strings.Replace(printed, "10.0.0.1 : jump policy-1, ", "", 1), "map pods"},
 		{"the table is removed", "", "chain forward"},
 	} {
-		err := table.lacking(row.printed)
+		err := table.checkListed(row.printed)
 		if got := err != nil; got != (row.want != "") || got && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v", row.why, err)
 		}
+	}
+}
+
+// TestTheTableOfTheUnderlayIsCompared: like the agent's own tables.
+func TestTheTableOfTheUnderlayIsCompared(t *testing.T) {
+	const arriving = "table ip cno-ovs-underlay {\n\tchain arriving {\n\t\ttype filter hook prerouting priority raw; policy accept;\n" +
+		"\t\tip daddr 192.0.2.1 udp dport 4789 notrack ip daddr set 169.254.100.1\n\t\tiifname \"ovs-underlay\" udp dport 4789 notrack\n\t}\n\n"
+	const leaving = "\tchain leaving {\n\t\ttype filter hook postrouting priority srcnat; policy accept;\n"
+	const rule, tail = "\t\tip saddr 169.254.100.1 udp dport 4789 ip saddr set 192.0.2.1\n", "\t}\n}\n"
+	table := underlayRules(agentconfig.Config{VXLANPort: 4789}, netip.MustParseAddr("192.0.2.1"))
+	if err := table.checkListed(arriving + leaving + rule + tail); err != nil {
+		t.Errorf("what nft prints of it: %v", err)
+	}
+	kept := &managedTable{desired: table.text(), recorded: arriving + leaving + rule + tail}
+	d := desiredTable{nftTable: table, managed: kept, owners: map[string]string{"192.0.2.1": "the tunnels of node a"}}
+	if diff := cmp.Diff([]string{"table ip cno-ovs-underlay, chain leaving lacks 1 rule: the tunnels of node a"}, whats(t, d.differences(arriving+leaving+tail, ""))); diff != "" {
+		t.Error(diff)
 	}
 }

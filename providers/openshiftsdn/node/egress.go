@@ -23,48 +23,48 @@ import (
 )
 
 const (
-	// egressEvery is how often egress IPs and their rules are compared with what is desired although nothing was reported: a third party may have removed a
-	// rule, and another machine may have given up an address.
-	egressEvery = 2 * time.Second
-	// How another machine is asked for an address before it is taken, and how long after it was taken it is announced again.
-	egressQuestions, egressQuestionEvery, egressLastWait = 3, 150 * time.Millisecond, 200 * time.Millisecond
-	egressAnnounceAgain                                  = 2 * time.Second
-	// drainLimit is how long packets may take to the flows that do not send them to an address any more, before it is removed.
-	drainLimit = 2 * time.Second
-	// reasonRefused is the reason of events on a HostSubnet whose node does not have an egress IP.
+	// egressInterval is how often egress IPs and their rules are compared with the desired state without a change: a third party may have removed a rule, and
+	// another host may have released an address.
+	egressInterval = 2 * time.Second
+	// Number and interval of conflict probes before an address is added, the wait after the last probe, and the delay of the second announcement.
+	egressProbes, egressProbeInterval, egressLastWait = 3, 150 * time.Millisecond, 200 * time.Millisecond
+	egressReannounce                                  = 2 * time.Second
+	// drainTimeout limits the wait for flows that stop using an address before the address is removed.
+	drainTimeout = 2 * time.Second
+	// reasonRefused: the node of a HostSubnet does not have an assigned egress IP.
 	reasonRefused = "EgressIPRefused"
 )
 
-// egress is what the agent knows of the egress IPs of its node.
+// egress is the state of the node's egress IPs.
 type egress struct {
 	changed agent.Trigger
 	beat    agent.Beat
-	// passed is true once the node was compared with what is desired.
-	passed        atomic.Bool
-	marks, packet keptTable
+	// reconciled is true after the first reconcile.
+	reconciled    atomic.Bool
+	marks, packet managedTable
 	link          atomic.Int64
 
 	mu      sync.Mutex
 	serving map[netip.Addr]uint32
-	// refused is why the node does not have addresses that it is to have.
+	// refused has the reasons why the node does not have assigned addresses.
 	refused map[netip.Addr]string
 }
 
-// served are the egress IPs with which the node sends.
+// served returns the egress IPs in use, with their VNIDs.
 func (e *egress) served() map[netip.Addr]uint32 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.serving)
 }
 
-// refusals are why the node does not have addresses that it is to have.
+// refusals returns the reasons why the node does not have assigned addresses.
 func (e *egress) refusals() map[netip.Addr]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.refused)
 }
 
-// refuse notes them.
+// refuse replaces the refusals.
 func (e *egress) refuse(all []egressip.Refusal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +74,7 @@ func (e *egress) refuse(all []egressip.Refusal) {
 	}
 }
 
-// serve sets them, and reports whether that is a change.
+// serve replaces the egress IPs in use, and reports whether they changed.
 func (e *egress) serve(all map[netip.Addr]uint32) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,26 +83,26 @@ func (e *egress) serve(all map[netip.Addr]uint32) bool {
 	return changed
 }
 
-// keepEgressIPs has the node have its egress IPs until the context ends.
+// keepEgressIPs reconciles the egress IPs of the node until the context ends.
 func (d *daemon) keepEgressIPs(ctx context.Context) {
 	if d.Config.Mode == agentconfig.Subnet {
-		d.egress.passed.Store(true)
+		d.egress.reconciled.Store(true)
 		return
 	}
-	agent.Keeper{Apply: d.applyEgressIPs, Every: egressEvery, Settle: settle, Changed: d.egress.changed, Now: time.Now, Beat: &d.egress.beat}.Run(ctx)
+	agent.Loop{Apply: d.applyEgressIPs, Interval: egressInterval, Debounce: debounce, Changed: d.egress.changed, Now: time.Now, Beat: &d.egress.beat}.Run(ctx)
 }
 
-// applyEgressIPs makes the node have its egress IPs: an address is on the interface and has its rules before packets are sent to it, and leaves after.
+// applyEgressIPs reconciles the egress IPs. An address and its rules are added before flows use it, and removed after.
 func (d *daemon) applyEgressIPs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if !d.objects.synced() || d.link.Load() == 0 {
-		return nil // what an earlier process left stays; HostSubnets and tun0 fire the trigger
+		return nil // the state of an earlier process stays; HostSubnets and tun0 fire the trigger
 	}
 	s := d.snapshot()
 	own, err := ownSubnet(s)
 	if err != nil {
-		return nil // the main loop reports it
+		return nil // apply reports it
 	}
 	want, err := claims(s)
 	if err != nil {
@@ -115,22 +115,34 @@ func (d *daemon) applyEgressIPs(ctx context.Context) error {
 	}
 	d.egress.link.Store(int64(node.index))
 	h := egressip.Hold(want, node.kernel, d.Config.MasqueradeBit)
-	err = errors.Join(d.release(ctx, s, own, h.Keep, node), d.take(ctx, s, own, &h, node))
-	d.egress.passed.Store(true)
-	d.reflow.Fire()
+	before, missing := d.egress.served(), h.Take
+	err = errors.Join(d.release(ctx, s, own, h.Keep, node), d.acquire(ctx, s, own, &h, node))
+	d.noteRestored(before, missing)
+	d.egress.reconciled.Store(true)
+	d.reprogram.Fire()
 	d.reportEgress(s, h, err)
 	return err
 }
 
-// release removes the addresses that the node is not to have any more. Flows go first, rules next.
-func (d *daemon) release(ctx context.Context, s snapshot, own nodePlace, keep []egressip.Claim, node egressNode) error {
-	still := d.egress.served()
-	maps.DeleteFunc(still, func(a netip.Addr, id uint32) bool {
+// noteRestored records the egress IPs that were missing although the node used them, and that were added again.
+func (d *daemon) noteRestored(before map[netip.Addr]uint32, missing []egressip.Claim) {
+	now := d.egress.served()
+	for _, c := range missing {
+		if before[c.Address] == c.VNID && now[c.Address] == c.VNID && c.VNID != 0 {
+			d.repairs.Made("egress IP " + c.Address.String())
+		}
+	}
+}
+
+// release removes the addresses that are not in keep: first their flows, then their rules.
+func (d *daemon) release(ctx context.Context, s snapshot, own nodeNetwork, keep []egressip.Claim, node egressNode) error {
+	remaining := d.egress.served()
+	maps.DeleteFunc(remaining, func(a netip.Addr, id uint32) bool {
 		return !slices.ContainsFunc(keep, func(c egressip.Claim) bool { return c.Address == a && c.VNID == id })
 	})
-	if d.egress.serve(still) {
+	if d.egress.serve(remaining) {
 		if applied, err := d.program(); err == nil {
-			limited, cancel := context.WithTimeout(ctx, drainLimit)
+			limited, cancel := context.WithTimeout(ctx, drainTimeout)
 			agent.Wait(limited, applied, nil, nil)
 			cancel()
 		}
@@ -141,22 +153,21 @@ func (d *daemon) release(ctx context.Context, s snapshot, own nodePlace, keep []
 		removed = append(removed, d.ensureEgressRules(ctx, s, own, keep))
 	}
 	for _, one := range remove {
-		d.Log.Info("an egress IP is removed from the node", "address", one.addr.IP, "label", one.addr.Label)
+		d.Log.Info("removing an egress IP from the node", "address", one.addr.IP, "label", one.addr.Label)
 		removed = append(removed, one.remove())
 	}
 	return errors.Join(removed...)
 }
 
-// take gives the interface the addresses that no other machine has, and has packets of all that it holds leave with them. What another machine has becomes a
-// refusal.
-func (d *daemon) take(ctx context.Context, s snapshot, own nodePlace, h *egressip.Holding, node egressNode) error {
+// acquire adds the addresses that no other host has to the interface, and uses all held addresses. An address of another host becomes a refusal.
+func (d *daemon) acquire(ctx context.Context, s snapshot, own nodeNetwork, h *egressip.Holding, node egressNode) error {
 	var mu sync.Mutex
-	var asking sync.WaitGroup
+	var probing sync.WaitGroup
 	var errs []error
 	held := slices.Clone(h.Keep)
 	for _, c := range h.Take {
-		asking.Go(func() {
-			refused, err := d.takeOne(c.Address, node)
+		probing.Go(func() {
+			refused, err := d.acquireOne(c.Address, node)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -170,7 +181,7 @@ func (d *daemon) take(ctx context.Context, s snapshot, own nodePlace, h *egressi
 			}
 		})
 	}
-	asking.Wait()
+	probing.Wait()
 	h.Keep, h.Take = held, nil
 	if err := errors.Join(d.ensureEgressRules(ctx, s, own, held), errors.Join(errs...)); err != nil {
 		return err
@@ -183,9 +194,9 @@ func (d *daemon) take(ctx context.Context, s snapshot, own nodePlace, h *egressi
 	return nil
 }
 
-// takeOne gives the interface an address, and announces it. refused is why it does not.
-func (d *daemon) takeOne(a netip.Addr, node egressNode) (refused string, err error) {
-	if !node.asks() {
+// acquireOne adds an address to the interface and announces it. refused is the reason if another host has it.
+func (d *daemon) acquireOne(a netip.Addr, node egressNode) (refused string, err error) {
+	if !node.probes() {
 		return "", node.add(a)
 	}
 	listener, err := addressconflict.Listen(node.link, a)
@@ -193,7 +204,7 @@ func (d *daemon) takeOne(a netip.Addr, node egressNode) (refused string, err err
 		return "", err
 	}
 	defer listener.Close()
-	holder, found, err := listener.Ask(netip.Addr{}, egressQuestions, egressQuestionEvery, egressLastWait)
+	holder, found, err := listener.Probe(netip.Addr{}, egressProbes, egressProbeInterval, egressLastWait)
 	if err != nil {
 		return "", fmt.Errorf("ask whether another machine has egress IP %s: %w", a, err)
 	}
@@ -203,16 +214,16 @@ func (d *daemon) takeOne(a netip.Addr, node egressNode) (refused string, err err
 	if err := node.add(a); err != nil {
 		return "", err
 	}
-	d.Log.Info("an egress IP is added to the node", "address", a, "interface", node.kernel.Interface.Name)
-	time.AfterFunc(egressAnnounceAgain, func() { d.announceAgain(a, node) })
+	d.Log.Info("added an egress IP to the node", "address", a, "interface", node.kernel.Interface.Name)
+	time.AfterFunc(egressReannounce, func() { d.announceAgain(a, node) })
 	return "", listener.Announce()
 }
 
-// announceAgain announces an address that the node still has: a switch may have missed the first time.
+// announceAgain announces an address a second time if the node still has it: a switch may have missed the first announcement.
 func (d *daemon) announceAgain(a netip.Addr, node egressNode) {
 	now, err := readEgressNode(netip.Addr{})
-	has := slices.ContainsFunc(now.labelled, func(l labelled) bool { return addressOf(l.addr) == a && l.addr.LinkIndex == node.index })
-	if err == nil && !has || d.lifetime.Err() != nil {
+	found := slices.ContainsFunc(now.labelled, func(l labelled) bool { return addressOf(l.addr) == a && l.addr.LinkIndex == node.index })
+	if err == nil && !found || d.lifetime.Err() != nil {
 		return
 	}
 	listener, err := addressconflict.Listen(node.link, a)
@@ -221,31 +232,30 @@ func (d *daemon) announceAgain(a netip.Addr, node egressNode) {
 		listener.Close()
 	}
 	if err != nil {
-		d.Log.Warn("an egress IP is not announced again", "address", a, "error", err)
+		d.Log.Warn("cannot announce an egress IP again", "address", a, "error", err)
 	}
 }
 
-// ensureEgressRules makes the kernel have the rules for some egress IPs.
-func (d *daemon) ensureEgressRules(ctx context.Context, s snapshot, own nodePlace, held []egressip.Claim) error {
+// ensureEgressRules reconciles the kernel's rules for egress IPs.
+func (d *daemon) ensureEgressRules(ctx context.Context, s snapshot, own nodeNetwork, held []egressip.Claim) error {
 	held = slices.SortedFunc(slices.Values(held), func(a, b egressip.Claim) int { return a.Address.Compare(b.Address) })
 	var errs []error
 	r := egressRules{d.Config, own.subnet, held, nodeAddresses(s)}
-	// What uses marks is there before packets have some.
+	// The table that uses marks is written before the one that sets them.
 	for _, one := range []struct {
-		kept  *keptTable
+		kept  *managedTable
 		table nftTable
 	}{{&d.egress.packet, r.packets()}, {&d.egress.marks, r.marks()}} {
 		restored, err := one.kept.ensure(ctx, one.table)
 		if restored {
-			d.Log.Warn("the rules of a table were changed by a third party and are restored", "family", one.table.family, "table", one.table.name)
-			d.metrics.repairs.Inc()
+			d.repairs.Made(one.table.title())
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// reportEgress reports what became of each address: on the board, in metrics, and by an event for each that the node does not have.
+// reportEgress reports the result for each address on the board and in metrics, and as an event for each refused address.
 func (d *daemon) reportEgress(s snapshot, h egressip.Holding, failure error) {
 	errs := []error{failure}
 	d.egress.refuse(h.Refused)
@@ -264,7 +274,7 @@ func (d *daemon) reportEgress(s snapshot, h egressip.Holding, failure error) {
 	d.metrics.egressIPs(h)
 }
 
-// probesDecided reports whether it is known which nodes answer on which the first flows depend. Before, connections would be moved for nothing.
+// probesDecided reports whether the states of all probed nodes are known. The first flows wait for it, to avoid moving connections unnecessarily.
 func (d *daemon) probesDecided(probes map[string]netip.Addr) bool {
 	d.monitor.Watch(d.lifetime, probes)
 	for name := range probes {
@@ -275,10 +285,10 @@ func (d *daemon) probesDecided(probes map[string]netip.Addr) bool {
 	return true
 }
 
-// watchEgressLink has egress IPs restored as soon as a third party removes one, and removed when the node is unplugged.
+// watchEgressLink triggers a reconcile when a third party removes an egress IP or the interface loses its carrier.
 func (d *daemon) watchEgressLink(ctx context.Context) {
 	for ctx.Err() == nil {
-		watching, stop := context.WithTimeout(ctx, lookEvery)
+		watching, stop := context.WithTimeout(ctx, resyncInterval)
 		err := kernelwatch.Watch(watching, kernelwatch.Filter{Links: []int{int(d.egress.link.Load()), int(d.link.Load())}}, d.egress.changed.Fire)
 		stop()
 		if err != nil {

@@ -156,8 +156,8 @@ func talk(t *testing.T, p *pod) {
 	t.Cleanup(func() { close(stop); <-done; ticker.Stop(); _ = conn.Close() })
 }
 
-// asks sets the egress IPs of a namespace, has those of a node.
-func (c *cluster) asks(namespace string, addresses ...string) {
+// assign sets the egress IPs of a namespace, has those of a node.
+func (c *cluster) assign(namespace string, addresses ...string) {
 	c.t.Helper()
 	n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := c.client.Get(c.t.Context(), kubeKey(n), n); err != nil {
@@ -233,7 +233,7 @@ func TestEgressIPs(t *testing.T) {
 	talk(t, a)
 	talk(t, b)
 
-	c.asks("one", "192.0.2.200")
+	c.assign("one", "192.0.2.200")
 	cutOff(t, a)
 	cutOff(t, b)
 	seen.only(t, "before the nodes know", nodes...)
@@ -314,7 +314,7 @@ func TestEgressIPs(t *testing.T) {
 	})
 	t.Run("several addresses, and a node that is unplugged", func(t *testing.T) {
 		three.has("192.0.2.201")
-		c.asks("one", "192.0.2.200", "192.0.2.201")
+		c.assign("one", "192.0.2.200", "192.0.2.201")
 		found := map[string]bool{}
 		eventually.Holds(t, "connections leave with both", func() (string, bool) {
 			answer, err := nodetest.Ask(a.Namespace, fmt.Sprint(outsideAddress, ":", guardedPort), time.Second)
@@ -342,7 +342,7 @@ func TestEgressIPs(t *testing.T) {
 		seen.only(t, "a node is unplugged", "192.0.2.200", "192.0.2.201")
 	})
 	t.Run("an address moves, the other node first", func(t *testing.T) {
-		c.asks("one", "192.0.2.200")
+		c.assign("one", "192.0.2.200")
 		leaves(t, a, guardedPort, "192.0.2.200")
 		one.has("192.0.2.200") // both have it now
 		cutOff(t, a)
@@ -359,7 +359,7 @@ func TestEgressIPs(t *testing.T) {
 	t.Run("another machine has the address", func(t *testing.T) {
 		outside.Run("ip", "address", "add", "192.0.2.202/24", "dev", "eth0")
 		three.has("192.0.2.202")
-		c.asks("two", "192.0.2.202")
+		c.assign("two", "192.0.2.202")
 		var events eventsv1.EventList
 		eventually.Holds(t, "an event reports it", func() (string, bool) {
 			if err := c.client.List(t.Context(), &events); err != nil {
@@ -380,7 +380,7 @@ func TestEgressIPs(t *testing.T) {
 		seen.only(t, "another machine has the address", "192.0.2.200", "192.0.2.202")
 	})
 	t.Run("a namespace asks for none any more", func(t *testing.T) {
-		c.asks("one")
+		c.assign("one")
 		leaves(t, a, guardedPort, nodes[0])
 		leaves(t, b, guardedPort, nodes[1])
 		one.holds(t, "192.0.2.200", false)

@@ -17,16 +17,16 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 )
 
-// egressLabel ends the labels of egress IPs, which distinguish them from other addresses of the node.
+// egressLabel is the suffix of address labels that mark egress IPs.
 const egressLabel = ":eip"
 
-// labelOf is the label of egress IPs on an interface. The kernel takes 15 characters.
+// labelOf returns the label of egress IPs on an interface. The kernel limits labels to 15 characters.
 func labelOf(link string) string {
 	const most = unix.IFNAMSIZ - 1 - len(egressLabel)
 	return link[:min(len(link), most)] + egressLabel
 }
 
-// egressNode is the kernel of a node.
+// egressNode is the network state of a node.
 type egressNode struct {
 	kernel egressip.Kernel
 	link   netlink.Link
@@ -38,11 +38,11 @@ type egressNode struct {
 // labelled is an egress IP on an interface.
 type labelled struct {
 	addr netlink.Addr
-	// right is that it is on the interface of the node's address, and has the length of its network.
-	right bool
+	// valid is true if it is on the interface of the node's address and has its prefix length.
+	valid bool
 }
 
-// readEgressNode reads the kernel. Without an interface that has the node's address, link is nil.
+// readEgressNode reads the network state. link is nil if no interface has the node's address.
 func readEgressNode(node netip.Addr) (egressNode, error) {
 	all, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_V4) })
 	if err != nil {
@@ -72,17 +72,17 @@ func readEgressNode(node netip.Addr) (egressNode, error) {
 	for i, l := range n.labelled {
 		p, _ := netaddr.FromIPNet(l.addr.IPNet)
 		if l.addr.LinkIndex == n.index && p.Bits() == n.kernel.Interface.Network.Bits() {
-			n.labelled[i].right = true
+			n.labelled[i].valid = true
 			n.kernel.Held = append(n.kernel.Held, p.Addr())
 		}
 	}
 	return n, nil
 }
 
-// except are the egress IPs of the node that are none of those to keep.
+// except returns the egress IPs of the node that are not in keep.
 func (n egressNode) except(keep []egressip.Claim) []labelled {
 	return slices.DeleteFunc(slices.Clone(n.labelled), func(l labelled) bool {
-		return l.right && slices.ContainsFunc(keep, func(c egressip.Claim) bool { return c.Address.Compare(addressOf(l.addr)) == 0 })
+		return l.valid && slices.ContainsFunc(keep, func(c egressip.Claim) bool { return c.Address.Compare(addressOf(l.addr)) == 0 })
 	})
 }
 
@@ -91,14 +91,14 @@ func addressOf(a netlink.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// asks reports whether machines on the interface have hardware addresses, by which they answer.
-func (n egressNode) asks() bool { return len(n.link.Attrs().HardwareAddr) == 6 }
+// probes reports whether hosts on the interface can be probed, which needs hardware addresses.
+func (n egressNode) probes() bool { return len(n.link.Attrs().HardwareAddr) == 6 }
 
-// add gives the interface an address.
+// add adds an address to the interface.
 func (n egressNode) add(a netip.Addr) error {
 	p := netip.PrefixFrom(a, n.kernel.Interface.Network.Bits())
 	if err := netlink.AddrReplace(n.link, &netlink.Addr{IPNet: netaddr.IPNet(p), Label: labelOf(n.kernel.Interface.Name)}); err != nil {
-		return fmt.Errorf("give interface %s the egress IP %s: %w", n.kernel.Interface.Name, a, err)
+		return fmt.Errorf("add egress IP %[2]s to interface %[1]s: %[3]w", n.kernel.Interface.Name, a, err)
 	}
 	return nil
 }

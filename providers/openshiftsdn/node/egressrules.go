@@ -15,64 +15,64 @@ import (
 const (
 	// egressTable is the name of the agent's tables for egress IPs: of IPv4, and of the interface tun0.
 	egressTable = "openshift-sdn-egress"
-	// marksMap has the marks of packets by the hardware address with which Open vSwitch sends them, heldSet the egress IPs of the node, nodesSet the addresses of
-	// all nodes.
+	// marksMap maps the hardware addresses that Open vSwitch sets to packet marks. heldSet has the egress IPs of the node, nodesSet the addresses of all
+	// nodes.
 	marksMap = "marks"
 	heldSet  = "addresses"
 	nodesSet = "nodes"
-	// The priorities: before all others of an interface; after connection tracking and before Services; before kube-proxy and the agent's other rules; after
-	// all that change a source.
+	// Priorities: before all others of an interface; after connection tracking and before Services; before kube-proxy and the agent's other rules; after all
+	// source NAT.
 	egressIngress  knftables.BaseChainPriority = "-500"
 	egressArriving knftables.BaseChainPriority = "-110"
 	egressSource   knftables.BaseChainPriority = "94"
 	egressCheck    knftables.BaseChainPriority = "120"
 )
 
-// egressRules are what the node's kernel does for egress IPs: packets of the namespaces that have them leave with them, and otherwise not at all.
+// egressRules are the kernel's rules for egress IPs: packets of namespaces with egress IPs leave with one of them or are dropped.
 type egressRules struct {
 	config agentconfig.Config
 	block  netip.Prefix
-	// held are the egress IPs that the node has, nodes the addresses of all nodes.
+	// held are the egress IPs that the node has. nodes are the addresses of all nodes.
 	held  []egressip.Claim
 	nodes []netip.Addr
 }
 
-// marks is the table by which packets that Open vSwitch sends to the node get their marks: the hardware address has the VNID, and is that of no
-// interface, so that the kernel drops a packet which no rule knows.
+// marks returns the table that sets the marks of packets from Open vSwitch. Their hardware address carries the VNID and belongs to no interface, so that the
+// kernel drops packets without a matching rule.
 func (r egressRules) marks() nftTable {
 	bit, tun0 := r.config.MasqueradeBit, flows.PodMAC(flows.RouterAddress(r.block))
 	m := collection{name: marksMap, kind: "ether_addr : mark", isMap: true}
 	for _, c := range r.held {
 		mark := hex(egressip.Mark(c.Address, bit))
-		m.elements = append(m.elements, element{[]string{flows.EgressMAC(c.VNID).String()}, []string{mark}}, element{[]string{flows.GuardMAC(c.VNID).String()}, []string{mark}})
+		m.elements = append(m.elements, element{[]string{flows.EgressMAC(c.VNID).String()}, []string{mark}}, element{[]string{flows.DropMAC(c.VNID).String()}, []string{mark}})
 	}
 	host := knftables.Concat("ether daddr set", tun0, "meta pkttype set host")
 	return nftTable{
 		family: knftables.NetDevFamily, name: egressTable, collections: []collection{m}, recreate: true,
 		chains: []chain{{agentconfig.Tunnel, knftables.FilterType, knftables.IngressHook, egressIngress, agentconfig.Tunnel, []string{
 			knftables.Concat("meta mark set ether daddr map @"+marksMap, host),
-			knftables.Concat("ether daddr & ff:ff:ff:00:00:00 ==", flows.GuardMAC(0), "meta mark set", hex(egressip.GuardMark(bit)), host),
+			knftables.Concat("ether daddr & ff:ff:ff:00:00:00 ==", flows.DropMAC(0), "meta mark set", hex(egressip.DropMark(bit)), host),
 		}}},
 	}
 }
 
-// packets is the table that uses marks.
+// packets returns the table that uses marks.
 func (r egressRules) packets() nftTable {
 	bit, tun0 := r.config.MasqueradeBit, agentconfig.Tunnel
 	mask := hex(egressip.MarkMask(bit))
 	marked := func(mark uint32) string { return knftables.Concat("meta mark &", mask, "==", hex(mark)) }
 	leaves := knftables.Concat("iifname", tun0, "oifname !=", tun0, "ct direction original")
-	guarded := knftables.Concat(leaves, marked(egressip.GuardMark(bit)))
+	restricted := knftables.Concat(leaves, marked(egressip.DropMark(bit)))
 	unmarked := knftables.Concat("meta mark set meta mark &", hex(^egressip.MarkMask(bit)), "return")
 	held, nodes := collection{name: heldSet, kind: "ipv4_addr"}, collection{name: nodesSet, kind: "ipv4_addr"}
 	var zones, source, check []string
 	for _, c := range r.held {
 		held.elements = append(held.elements, element{key: []string{c.Address.String()}})
-		is := marked(egressip.Mark(c.Address, bit))
-		// A connection that had another source address before, or none, becomes another one.
-		zones = append(zones, knftables.Concat("iifname", tun0, is, "ct original zone set", egressip.Zone(c.Address)))
-		source = append(source, knftables.Concat("oifname !=", tun0, is, "snat ip to", c.Address))
-		check = append(check, knftables.Concat("oifname !=", tun0, is, "ct direction original ip saddr !=", c.Address, "counter drop"))
+		match := marked(egressip.Mark(c.Address, bit))
+		// A connection that had another source address becomes a different connection.
+		zones = append(zones, knftables.Concat("iifname", tun0, match, "ct original zone set", egressip.Zone(c.Address)))
+		source = append(source, knftables.Concat("oifname !=", tun0, match, "snat ip to", c.Address))
+		check = append(check, knftables.Concat("oifname !=", tun0, match, "ct direction original ip saddr !=", c.Address, "counter drop"))
 	}
 	for _, a := range r.nodes {
 		nodes.elements = append(nodes.elements, element{key: []string{a.String()}})
@@ -82,15 +82,15 @@ func (r egressRules) packets() nftTable {
 		chains: []chain{
 			{"zones", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority, "", zones},
 			{"arriving", knftables.FilterType, knftables.PreroutingHook, egressArriving, "", []string{
-				// Nothing of the node is served at an egress IP, also no NodePort.
+				// The node serves nothing at an egress IP, not even NodePorts.
 				knftables.Concat("ip daddr @"+heldSet, "ct state new reject"),
 			}},
 			{"forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority, "", []string{
-				// What a Service translates to the Kubernetes API or to a node stays between nodes and may have the address of one.
-				knftables.Concat(guarded, "ct status dnat ct original ip daddr", apiAddress(r.config.ServiceNetwork), unmarked),
-				knftables.Concat(guarded, "ct status dnat ip daddr @"+nodesSet, unmarked),
-				knftables.Concat(guarded, "counter drop"),
-				// Pods of other nodes leave by this one only with an egress IP.
+				// Connections to a Service whose endpoint is the Kubernetes API or a node stay between nodes, and may have the node's address.
+				knftables.Concat(restricted, "ct status dnat ct original ip daddr", apiAddress(r.config.ServiceNetwork), unmarked),
+				knftables.Concat(restricted, "ct status dnat ip daddr @"+nodesSet, unmarked),
+				knftables.Concat(restricted, "counter drop"),
+				// Pods of other nodes leave through this one only with an egress IP.
 				knftables.Concat(leaves, "ip saddr !=", r.block, "meta mark &", mask, "== 0 counter drop"),
 			}},
 			{"source", knftables.NATType, knftables.PostroutingHook, egressSource, "", source},
@@ -101,10 +101,10 @@ func (r egressRules) packets() nftTable {
 
 func hex(n uint32) string { return fmt.Sprintf("0x%08x", n) }
 
-// apiAddress is the address of the Service of the Kubernetes API: the first of the Service network.
+// apiAddress returns the address of the Service of the Kubernetes API: the first one of the Service CIDR.
 func apiAddress(services netip.Prefix) netip.Addr { return services.Masked().Addr().Next() }
 
-// nodeAddresses are the addresses of all nodes, each once.
+// nodeAddresses returns the addresses of all nodes without duplicates.
 func nodeAddresses(s snapshot) []netip.Addr {
 	var out []netip.Addr
 	for _, h := range s.HostSubnets {

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 )
 
-// claims are the egress IPs that this node is to have. It fails while the node has no block.
+// claims returns the egress IPs assigned to this node. It returns an error while the node has no block.
 func claims(s snapshot) ([]egressip.Claim, error) {
 	own, err := ownSubnet(s)
 	if err != nil || s.Config.Mode == agentconfig.Subnet {
@@ -21,9 +21,8 @@ func claims(s snapshot) ([]egressip.Claim, error) {
 	return d.Claims, nil
 }
 
-// egressIPs are the VNIDs of namespaces that ask for egress IPs: those that this node has to have, and the nodes by which packets of its own pods leave. Such a
-// namespace never sends with the address of a node: without a node that works, what it sends outside is dropped. Errors in objects are reported by the
-// controller, once for all nodes.
+// egressIPs adds the VNIDs of namespaces with egress IPs: those assigned to this node, and the nodes through which packets of its pods leave. Such a namespace
+// never uses the address of a node: if none of its nodes is reachable, its egress traffic is dropped. The controller reports errors in objects.
 func (d *desired) egressIPs(s snapshot) {
 	inside := append(s.Config.Pools(), s.Config.ServiceNetwork)
 	cluster, _ := egressip.Read(s.HostSubnets, s.NetNamespaces, inside, s.Config.Mode == agentconfig.Multitenant, func(string) egressip.State { return egressip.Unknown })
@@ -35,7 +34,7 @@ func (d *desired) egressIPs(s snapshot) {
 		}
 		pods[p.VNID][p.Namespace] = append(pods[p.VNID][p.Namespace], p.Address)
 	}
-	places := placesOf(s)
+	places := networksOf(s)
 	d.Probes = map[string]netip.Addr{}
 	for _, n := range cluster.Namespaces {
 		id, used := d.Input.VNIDs[n.Name]
@@ -47,32 +46,32 @@ func (d *desired) egressIPs(s snapshot) {
 		if n.SharedWith != "" {
 			e.Only = append([]netip.Addr{}, pods[id][n.Name]...)
 		}
-		here := len(pods[id]) > 0
+		local := len(pods[id]) > 0
 		var unknown []netip.Addr
 		for _, p := range use.Places {
 			if p.Node == s.Node {
 				d.Claims = append(d.Claims, egressip.Claim{Address: p.Address, VNID: id, Namespace: n.Name})
-				serves, is := s.Serving[p.Address]
-				e.Local = is && serves == id
+				served, ok := s.Serving[p.Address]
+				e.Local = ok && served == id
 				continue
 			}
 			place, known := places[p.Node]
-			if !known || !here {
+			if !known || !local {
 				continue
 			}
 			d.Probes[p.Node] = flows.RouterAddress(place.subnet)
 			switch probed(s, p.Node) {
-			case tunnelprobe.Answers:
+			case tunnelprobe.Reachable:
 				e.Nodes = append(e.Nodes, place.address)
 			case tunnelprobe.Unknown:
 				unknown = append(unknown, place.address)
-			case tunnelprobe.Lost:
+			case tunnelprobe.Unreachable:
 			}
 		}
 		if len(e.Nodes) == 0 {
-			e.Nodes = unknown // nothing is better known
+			e.Nodes = unknown // the state of the others is worse
 		}
-		if here || e.Local {
+		if local || e.Local {
 			d.Input.EgressIPs = append(d.Input.EgressIPs, e)
 		}
 	}
@@ -85,11 +84,11 @@ func probed(s snapshot, node string) tunnelprobe.State {
 	return s.Probed(node)
 }
 
-// placesOf are the addresses and blocks of the nodes that have both.
-func placesOf(s snapshot) map[string]nodePlace {
-	out := map[string]nodePlace{}
+// networksOf returns the addresses and blocks of the nodes that have both.
+func networksOf(s snapshot) map[string]nodeNetwork {
+	out := map[string]nodeNetwork{}
 	for _, h := range s.HostSubnets {
-		if place, err := placeOf(h); err == nil {
+		if place, err := networkOf(h); err == nil {
 			out[h.Name] = place
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
-// firewalls are the EgressNetworkPolicies by VNID. Those that contradict others drop everything of their VNID.
+// firewalls adds the EgressNetworkPolicies by VNID. Conflicting ones drop all egress traffic of their VNID.
 func (d *desired) firewalls(s snapshot) {
 	sharing := map[uint32][]string{}
 	for _, n := range s.NetNamespaces {
@@ -52,7 +52,7 @@ func firewallName(p *sdnv1.EgressNetworkPolicy) string {
 	return fmt.Sprintf("EgressNetworkPolicy %s/%s", p.Namespace, p.Name)
 }
 
-// reasonUnresolved is the reason of events on an EgressNetworkPolicy with a name that has no address.
+// reasonUnresolved: a DNS name in an EgressNetworkPolicy has no address.
 const reasonUnresolved = "EgressNetworkPolicyNameUnresolved"
 
 // attached reports whether the node has pods of a namespace.
@@ -60,7 +60,7 @@ func (s snapshot) attached(namespace string) bool {
 	return slices.ContainsFunc(s.Local, func(l local) bool { return l.Namespace == namespace })
 }
 
-// firewallRules are the rules of a policy, with the addresses of their names.
+// firewallRules returns the rules of a policy, with the addresses of their names.
 func (d *desired) firewallRules(s snapshot, p *sdnv1.EgressNetworkPolicy) []flows.FirewallRule {
 	rules, faults := egressfirewall.Read(p)
 	for _, f := range faults {

@@ -190,7 +190,7 @@ func TestPolicies(t *testing.T) {
 			{why: "a stranger", from: stranger, to: probe, port: 8080, named: denied},
 			{why: "by a Service", from: client, to: probe, port: 8080, service: "172.30.0.10:8080", passes: true, named: "NetworkPolicy one/web, ingress rule 0"},
 			{why: "a stranger by a Service", from: stranger, to: probe, port: 8080, service: "172.30.0.10:8080", named: denied},
-			{why: "the own node", node: one, to: probe, port: 8081, passes: true, named: "the own node reaches its pods always"},
+			{why: "the own node", node: one, to: probe, port: 8081, passes: true, named: "the pod's own node always reaches it"},
 			{why: "another node", node: two, to: probe, port: 8080, named: denied},
 		} {
 			c.agrees(t, row)

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// askLimit is how long one name server may take.
-	askLimit = 3 * time.Second
-	dnsPort  = "53"
-	// resolverFile names the node's name servers.
+	// queryTimeout is the timeout of one name server.
+	queryTimeout = 3 * time.Second
+	dnsPort      = "53"
+	// resolverFile has the node's name servers.
 	resolverFile = "/etc/resolv.conf"
 )
 
-// askNode asks the node's own name servers, which may change.
-func askNode(ctx context.Context, name string) (answer, error) {
+// queryNode queries the node's name servers, which may change.
+func queryNode(ctx context.Context, name string) (answer, error) {
 	servers, err := nameServers(resolverFile)
 	if err != nil {
 		return answer{}, err
@@ -33,7 +33,7 @@ func askNode(ctx context.Context, name string) (answer, error) {
 	return lookup(ctx, servers, name)
 }
 
-// nameServers are those of the node, with their port.
+// nameServers returns the node's name servers with port.
 func nameServers(file string) ([]string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -48,7 +48,7 @@ func nameServers(file string) ([]string, error) {
 	return out, nil
 }
 
-// lookup asks name servers one after another for the IPv4 addresses of a name, until one of them answers.
+// lookup queries name servers in order for the IPv4 addresses of a name, until one responds.
 func lookup(ctx context.Context, servers []string, name string) (answer, error) {
 	query, err := dnsmessage.NewName(strings.TrimSuffix(name, ".") + ".")
 	if err != nil {
@@ -68,9 +68,9 @@ func lookup(ctx context.Context, servers []string, name string) (answer, error) 
 	return answer{}, errors.Join(errs...)
 }
 
-// exchange asks a server by UDP, and again by TCP if the answer did not fit.
+// exchange queries a server over UDP, and over TCP if the reply was truncated.
 func exchange(ctx context.Context, server string, name dnsmessage.Name) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	id := uint16(rand.Uint32())
 	request, err := (&dnsmessage.Message{
@@ -92,7 +92,7 @@ func exchange(ctx context.Context, server string, name dnsmessage.Name) (answer,
 	return answer{}, nil
 }
 
-// roundTrip returns the reply with the identifier; others are ignored.
+// roundTrip returns the reply with the identifier; it ignores others.
 func roundTrip(ctx context.Context, network, server string, id uint16, request []byte) (dnsmessage.Message, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, server)
 	if err != nil {
@@ -129,7 +129,7 @@ func receive(conn net.Conn, network string, buffer []byte) (int, error) {
 	return io.ReadFull(conn, buffer[:binary.BigEndian.Uint16(buffer)])
 }
 
-// read reads the addresses of a reply, which are those of the name or of what it is another name for, and the shortest time for which they are valid.
+// read returns the addresses in a reply, including those of aliases, and the lowest TTL.
 func read(reply dnsmessage.Message) (answer, error) {
 	switch reply.RCode {
 	case dnsmessage.RCodeSuccess:
@@ -138,10 +138,10 @@ func read(reply dnsmessage.Message) (answer, error) {
 	default:
 		return answer{}, fmt.Errorf("the name server answers %s", strings.TrimPrefix(reply.RCode.String(), "RCode"))
 	}
-	a := answer{ttl: mostTTL}
+	a := answer{ttl: maxTTL}
 	for _, r := range reply.Answers {
 		a.ttl = min(a.ttl, time.Duration(r.Header.TTL)*time.Second)
-		if record, is := r.Body.(*dnsmessage.AResource); is {
+		if record, ok := r.Body.(*dnsmessage.AResource); ok {
 			a.addresses = append(a.addresses, netip.AddrFrom4(record.A))
 		}
 	}

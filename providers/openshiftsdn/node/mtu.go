@@ -14,8 +14,8 @@ import (
 
 const topicMTU agent.Topic = "mtu"
 
-// CheckMTU refuses a configuration with another step of a change of the MTU than the pod of the agent is for: the kubelet has mounted an older one. Without a
-// value of agentconfig.VariableMTU, nothing is refused.
+// CheckMTU returns an error if the configuration has another MTU state than the agent's pod expects: the kubelet has mounted an older ConfigMap. An empty
+// expected value, that of agentconfig.VariableMTU, disables the check.
 func CheckMTU(c agentconfig.Config, expected string) error {
 	state, err := mtumigration.StateOf(c.MTU, c.Migration).Encode()
 	if err != nil || expected == "" || state == expected {
@@ -24,8 +24,8 @@ func CheckMTU(c agentconfig.Config, expected string) error {
 	return fmt.Errorf("the configuration has the MTU %s, and this pod is for %s: the kubelet has yet to mount the new ConfigMap", state, expected)
 }
 
-// migratePods has the pods that run follow a change of the MTU. The agent is not ready before all have: so the operator knows that the node has done the step
-// that this pod of the agent is for.
+// migratePods sets the MTU of running pods during an MTU migration. The agent is not ready until all have it: readiness tells the operator that the node has
+// completed the step.
 func (d *daemon) migratePods(ctx context.Context) error {
 	if d.Config.Migration == nil || !d.server.Serving() {
 		return nil
@@ -40,7 +40,7 @@ func (d *daemon) migratePods(ctx context.Context) error {
 	})
 }
 
-// migrated reports whether the node has done the step of a change of the MTU that the configuration has.
+// migrated reports whether the node has completed the configured step of an MTU migration.
 func (d *daemon) migrated(nodePort, pods error) bool {
 	return d.Config.Migration == nil || errors.Join(nodePort, pods) == nil && d.server.Serving()
 }

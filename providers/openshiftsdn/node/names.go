@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -10,27 +11,27 @@ import (
 )
 
 const (
-	// keepName is how long an address stays after it has disappeared from the answers: pods may still have it.
+	// keepName is how long an address is kept after it has disappeared from the answers: pods may still use it.
 	keepName = 30 * time.Second
-	// leastTTL and mostTTL bound how long an answer is used.
-	leastTTL = time.Second
-	mostTTL  = 30 * time.Minute
-	// firstRetry is the pause after the first failure; it doubles up to lastRetry.
+	// minTTL and maxTTL limit how long an answer is used.
+	minTTL = time.Second
+	maxTTL = 30 * time.Minute
+	// firstRetry is the delay after the first failure; it doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// errNoName is the answer of a name server that a name does not exist, or has no address.
+// errNoName means that a name does not exist or has no address.
 var errNoName = errors.New("the name has no IPv4 address")
 
-// answer is what name servers know of a name.
+// answer is the answer of a name server.
 type answer struct {
 	addresses []netip.Addr
 	ttl       time.Duration
 }
 
-// names are the addresses of the DNS names in egress firewalls. Each name is looked up on its own, so that a slow name server delays no other
-// name. Make it with newNames.
+// names resolves the DNS names in egress firewalls. Each name is resolved independently, so that a slow name server delays no other name. Use newNames to
+// create it.
 type names struct {
 	ask     func(context.Context, string) (answer, error)
 	changed func()
@@ -41,18 +42,19 @@ type names struct {
 
 type nameEntry struct {
 	stop context.CancelFunc
-	// seen has when each address was last in an answer.
+	// seen has the time of the last answer with each address.
 	seen map[netip.Addr]time.Time
-	// asked is true once the name servers were asked, also without an answer.
-	asked bool
+	// queried is true once the name servers were queried, even without an answer. next is the time of the next query.
+	queried bool
+	next    time.Time
 }
 
-// newNames returns no names. Changed is called when the addresses of one have changed.
+// newNames returns an empty set of names. changed is called when the addresses of a name have changed.
 func newNames(ask func(context.Context, string) (answer, error), changed func()) *names {
 	return &names{ask: ask, changed: changed, entries: map[string]*nameEntry{}}
 }
 
-// watch looks up exactly these names from now on, until the context ends.
+// watch resolves exactly these names until the context ends or watch is called again.
 func (n *names) watch(ctx context.Context, want []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,15 +66,15 @@ func (n *names) watch(ctx context.Context, want []string) {
 	}
 	for _, name := range want {
 		if n.entries[name] == nil {
-			looking, stop := context.WithCancel(ctx)
+			resolving, stop := context.WithCancel(ctx)
 			e := &nameEntry{stop: stop, seen: map[netip.Addr]time.Time{}}
 			n.entries[name] = e
-			go n.follow(looking, name, e)
+			go n.resolve(resolving, name, e)
 		}
 	}
 }
 
-// get returns the addresses of a name in order, none while they are not known.
+// get returns the sorted addresses of a name; none if they are unknown.
 func (n *names) get(name string) []netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,31 +88,43 @@ func (n *names) get(name string) []netip.Addr {
 	return out
 }
 
-// missing reports whether the name servers were asked for a name, and no address is known.
+// missing reports whether the name servers were queried for a name and no address is known.
 func (n *names) missing(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e := n.entries[name]
-	return e != nil && e.asked && len(e.seen) == 0
+	return e != nil && e.queried && len(e.seen) == 0
 }
 
-// wasAsked notes that the name servers were asked. A name that has no address after the first time is reported as a change.
-func (n *names) wasAsked(e *nameEntry) {
+// known returns the last answer time of each address of a name, and the time of the next query. ok is false if the name is not resolved, or was not queried
+// yet.
+func (n *names) known(name string) (seen map[netip.Addr]time.Time, next time.Time, ok bool) {
 	n.mu.Lock()
-	first := !e.asked && len(e.seen) == 0
-	e.asked = true
+	defer n.mu.Unlock()
+	e := n.entries[name]
+	if e == nil || !e.queried {
+		return nil, time.Time{}, false
+	}
+	return maps.Clone(e.seen), e.next, true
+}
+
+// recordQuery records a query and the time of the next one. A name without an address after the first query counts as a change.
+func (n *names) recordQuery(e *nameEntry, next time.Time) {
+	n.mu.Lock()
+	first := !e.queried && len(e.seen) == 0
+	e.queried, e.next = true, next
 	n.mu.Unlock()
 	if first {
 		n.changed()
 	}
 }
 
-// follow looks up a name until the context ends.
-func (n *names) follow(ctx context.Context, name string, e *nameEntry) {
+// resolve resolves a name until the context ends.
+func (n *names) resolve(ctx context.Context, name string, e *nameEntry) {
 	retry := firstRetry
 	for ctx.Err() == nil {
 		got, err := n.ask(ctx, name)
-		pause := min(max(got.ttl, leastTTL), mostTTL)
+		pause := min(max(got.ttl, minTTL), maxTTL)
 		switch {
 		case err == nil:
 			retry = firstRetry
@@ -119,13 +133,13 @@ func (n *names) follow(ctx context.Context, name string, e *nameEntry) {
 		default:
 			pause, retry = retry, min(2*retry, lastRetry)
 		}
-		// What no name server answers, changes nothing.
+		// Without a response nothing changes.
 		if err == nil || errors.Is(err, errNoName) {
 			if kept := n.note(e, got.addresses); kept > 0 {
 				pause = min(pause, kept)
 			}
 		}
-		n.wasAsked(e)
+		n.recordQuery(e, time.Now().Add(pause))
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -135,7 +149,7 @@ func (n *names) follow(ctx context.Context, name string, e *nameEntry) {
 	}
 }
 
-// note adds the addresses of an answer, and removes those that have disappeared for long enough. It returns when the next one will have, 0 if none.
+// note records the addresses of an answer, and removes expired ones. next is the time until the next one expires, 0 if none does.
 func (n *names) note(e *nameEntry, addresses []netip.Addr) (next time.Duration) {
 	n.mu.Lock()
 	changed, now := false, time.Now()

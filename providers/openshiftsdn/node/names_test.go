@@ -2,10 +2,8 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/cluster-network-operator/cno/internal/testing/nameserver"
 )
 
 // TestNamesOverTime: when a name is asked for again, and how long its addresses stay.
@@ -79,68 +79,10 @@ func TestNamesOverTime(t *testing.T) {
 	})
 }
 
-// server is a name server for UDP and TCP.
-func server(t *testing.T, reply func(q dnsmessage.Question, tcp bool) dnsmessage.Message) string {
-	t.Helper()
-	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", udp.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = udp.Close(), listener.Close() })
-	respond := func(request []byte, tcp bool) []byte {
-		var m dnsmessage.Message
-		if err := m.Unpack(request); err != nil || len(m.Questions) != 1 {
-			return nil
-		}
-		out := reply(m.Questions[0], tcp)
-		out.ID, out.Response, out.Questions = m.ID, true, m.Questions
-		data, err := out.Pack()
-		if err != nil {
-			t.Error(err)
-		}
-		return data
-	}
-	go func() {
-		buffer := make([]byte, 2000)
-		for {
-			size, from, err := udp.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = udp.WriteTo([]byte("nonsense"), from) // is ignored
-			_, _ = udp.WriteTo(respond(buffer[:size], false), from)
-		}
-	}()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			head := make([]byte, 2)
-			if _, err := io.ReadFull(conn, head); err == nil {
-				request := make([]byte, binary.BigEndian.Uint16(head))
-				if _, err := io.ReadFull(conn, request); err == nil {
-					data := respond(request, true)
-					_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(data))), data...))
-				}
-			}
-			_ = conn.Close()
-		}
-	}()
-	return udp.LocalAddr().String()
-}
-
 func TestLookup(t *testing.T) {
-	record := func(name string, ttl uint32, body dnsmessage.ResourceBody) dnsmessage.Resource {
-		return dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName(name), Class: dnsmessage.ClassINET, TTL: ttl}, Body: body}
-	}
+	record := nameserver.Record
 	a := func(last byte) *dnsmessage.AResource { return &dnsmessage.AResource{A: [4]byte{198, 51, 100, last}} }
-	at := server(t, func(q dnsmessage.Question, tcp bool) (m dnsmessage.Message) {
+	at, err := nameserver.Serve(t, "127.0.0.1:0", func(q dnsmessage.Question, tcp bool) (m dnsmessage.Message) {
 		switch q.Name.String() {
 		case "several.test.":
 			m.Answers = []dnsmessage.Resource{record("several.test.", 60, a(1)), record("several.test.", 60, a(2))}
@@ -158,6 +100,9 @@ func TestLookup(t *testing.T) {
 		}
 		return m
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

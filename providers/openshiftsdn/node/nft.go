@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// chain is a chain of rules; without a hook one to which others jump. device is the interface of a chain of the ingress hook.
+// chain is an nftables chain. A chain without a hook is the target of jumps. device is the interface of a chain of the ingress hook.
 type chain struct {
 	name     string
 	kind     knftables.BaseChainType
@@ -23,35 +23,35 @@ type chain struct {
 	rules    []string
 }
 
-// collection is a set or, if isMap is true, a map.
+// collection is a set, or a map if isMap is true.
 type collection struct {
 	name, kind string
 	isMap      bool
 	flags      []knftables.SetFlag
 	elements   []element
-	// timeout is how long elements stay that rules have added, size how many there are at most; 0 for what the agent alone fills.
+	// timeout and size are the lifetime and the maximum number of elements that rules add; 0 if only the agent adds elements.
 	timeout time.Duration
 	size    uint64
 }
 
-// element has a key and, in a map, a value; both may have several parts.
+// element is an element of a collection; value is set in maps. Both may have several parts.
 type element struct{ key, value []string }
 
-// nftTable is a table of nftables that the agent owns.
+// nftTable is an nftables table that the agent owns.
 type nftTable struct {
 	family      knftables.Family
 	name        string
 	counters    []string
 	collections []collection
 	chains      []chain
-	// recreate replaces the table itself too, not only its content: a chain of an interface that was replaced cannot be kept.
+	// recreate replaces the table itself, not only its content: a chain of a replaced interface cannot be reused.
 	recreate bool
 }
 
-// title names a table, as nft does.
+// title returns the name of the table in nft's notation.
 func (t nftTable) title() string { return fmt.Sprintf("table %s %s", t.family, t.name) }
 
-// text is the same for the same table.
+// text returns a deterministic representation of the table.
 func (t nftTable) text() string { return fmt.Sprintf("%+v", t) }
 
 func (c chain) definition() *knftables.Chain {
@@ -76,7 +76,7 @@ func (c collection) definition() knftables.Object {
 	return out
 }
 
-// apply replaces the table, all at once.
+// apply replaces the table atomically.
 func (t nftTable) apply(ctx context.Context) error {
 	nft, err := knftables.New(t.family, t.name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t nftTable) apply(ctx context.Context) error {
 	for _, name := range t.counters {
 		tx.Add(&knftables.Counter{Name: name})
 	}
-	// Elements of maps name chains.
+	// Elements of maps refer to chains, so chains come first.
 	for _, c := range t.chains {
 		tx.Add(c.definition())
 		tx.Flush(&knftables.Chain{Name: c.name})
@@ -122,7 +122,7 @@ func (t nftTable) apply(ctx context.Context) error {
 	return nil
 }
 
-// removeTable removes a table, if it exists.
+// removeTable removes a table if it exists.
 func removeTable(ctx context.Context, family knftables.Family, name string) error {
 	nft, err := knftables.New(family, name)
 	if err != nil {
@@ -134,62 +134,83 @@ func removeTable(ctx context.Context, family knftables.Family, name string) erro
 	return nft.Run(ctx, tx)
 }
 
-// keptTable keeps the kernel's table at what was desired last. One goroutine calls ensure.
-type keptTable struct {
+// managedTable keeps the kernel's table in the last desired state. Only one goroutine may call ensure.
+type managedTable struct {
 	mu sync.Mutex
-	// wanted is what was written last, had what the kernel made of it.
-	wanted, had string
+	// desired is the last written table, recorded is its content as the kernel listed it afterwards.
+	desired, recorded string
 }
 
-// ensure makes the kernel have a table. It writes if the table is to be another one, or if a third party has changed it; restored reports the latter.
-func (k *keptTable) ensure(ctx context.Context, t nftTable) (restored bool, err error) {
-	have, err := inKernel(ctx, t.family, t.name)
+// ensure writes the table if it differs from the last one, or if a third party has changed it; restored is true in the latter case.
+func (k *managedTable) ensure(ctx context.Context, t nftTable) (restored bool, err error) {
+	live, err := listTable(ctx, t.family, t.name)
 	if err != nil {
 		return false, err
 	}
 	text := t.text()
-	wanted, had := k.written()
-	if text == wanted && have == had {
+	desired, recorded := k.last()
+	if text == desired && live == recorded {
 		return false, nil
 	}
-	restored = text == wanted && had != ""
+	restored = text == desired && recorded != ""
 	if err := t.apply(ctx); err != nil {
 		return restored, err
 	}
-	after, err := inKernel(ctx, t.family, t.name)
+	listed, err := listTable(ctx, t.family, t.name)
 	if err == nil {
-		err = t.lacking(after)
+		err = t.checkListed(listed)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
-		k.wanted, k.had = "", "" // what is not known to be right is written again
+		k.desired, k.recorded = "", "" // unverified content is written again
 		return restored, err
 	}
-	k.wanted, k.had = text, after
+	k.desired, k.recorded = text, listed
 	return restored, nil
 }
 
-// written is what was written last, and what the kernel made of it.
-func (k *keptTable) written() (wanted, had string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.wanted, k.had
+// modified reports whether a third party has changed a table that was written outside of ensure, recorded, and is still desired.
+func (k *managedTable) modified(ctx context.Context, t nftTable) (changed bool, err error) {
+	desired, recorded := k.last()
+	if desired != t.text() {
+		return false, nil
+	}
+	live, err := listTable(ctx, t.family, t.name)
+	return live != recorded, err
 }
 
-// passing is what changes in a table although no one writes it: counters, and sets that rules add to.
-var passing = regexp.MustCompile(`packets \d+ bytes \d+|(?s:\tset [^{]*\{\n[^}]*?flags dynamic.*?\n\t\})`)
+// record records a table that was written outside of ensure, unless a third party has changed it already.
+func (k *managedTable) record(ctx context.Context, t nftTable) error {
+	live, err := listTable(ctx, t.family, t.name)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.desired, k.recorded = t.text(), live; err != nil || t.checkListed(live) != nil {
+		k.desired, k.recorded = "", ""
+	}
+	return err
+}
 
-// inKernel is what the kernel has, as nft prints it, but for what packets change; empty if it has no such table.
-func inKernel(ctx context.Context, family knftables.Family, name string) (string, error) {
+// last returns the last written table, and its content as the kernel listed it afterwards.
+func (k *managedTable) last() (desired, recorded string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.desired, k.recorded
+}
+
+// volatile matches content that changes without a write: counters, and sets to which rules add elements.
+var volatile = regexp.MustCompile(`packets \d+ bytes \d+|(?s:\tset [^{]*\{\n[^}]*?flags dynamic.*?\n\t\})`)
+
+// listTable returns the content of a kernel table as nft prints it, without volatile content; empty if the table does not exist.
+func listTable(ctx context.Context, family knftables.Family, name string) (string, error) {
 	out, err := runNFT(ctx, "list", "table", string(family), name)
 	if err != nil && strings.Contains(err.Error(), "No such file or directory") {
 		return "", nil
 	}
-	return passing.ReplaceAllString(out, ""), err
+	return volatile.ReplaceAllString(out, ""), err
 }
 
-// runNFT runs nft and returns what it prints.
+// runNFT runs nft and returns its output.
 func runNFT(ctx context.Context, arguments ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "nft", arguments...)
 	var stdout, stderr bytes.Buffer

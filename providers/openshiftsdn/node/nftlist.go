@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// tableBlock is a chain, set or map as nft prints it: its definition, and its rules or elements, each for itself.
+// tableBlock is a chain, set or map as printed by nft: its definition, and its rules or elements, one per line.
 type tableBlock struct{ definition, lines []string }
 
 func (b tableBlock) all() []string { return slices.Concat(b.definition, b.lines) }
 
 var blockStart = regexp.MustCompile(`^\t(chain|map|set) (\S+) \{$`)
 
-// definitions begin the lines of chains, sets and maps that are neither rules nor elements.
+// definitions matches the lines of chains, sets and maps that are neither rules nor elements.
 var definitions = regexp.MustCompile(`^(type|typeof|flags|size|timeout|gc-interval|auto-merge|comment)\b`)
 
-// tableBlocks are the blocks of a table that nft has printed, by kind and name.
+// tableBlocks parses a table printed by nft into blocks, by kind and name.
 func tableBlocks(text string) map[string]tableBlock {
 	blocks := map[string]tableBlock{}
 	name, elements := "", false
@@ -36,7 +36,7 @@ func tableBlocks(text string) map[string]tableBlock {
 		}
 		b := blocks[name]
 		line = strings.TrimSpace(line)
-		if rest, is := strings.CutPrefix(line, "elements = {"); is {
+		if rest, ok := strings.CutPrefix(line, "elements = {"); ok {
 			line, elements = rest, true
 		}
 		switch {
@@ -56,13 +56,13 @@ func tableBlocks(text string) map[string]tableBlock {
 	return blocks
 }
 
-// lacking returns an error if what nft prints of a table right after it was written lacks rules or elements, or has further ones: a third party has
-// changed it meanwhile.
-func (t nftTable) lacking(printed string) error {
+// checkListed returns an error if the listing of a table right after its write lacks rules or elements, or has additional ones: a third party has changed it
+// in the meantime.
+func (t nftTable) checkListed(printed string) error {
 	blocks := tableBlocks(printed)
 	differs := func(block string, want int) error {
-		if have := len(blocks[block].lines); have != want {
-			return fmt.Errorf("%s, %s: a third party changed it while it was written: it has %d lines instead of %d", t.title(), block, have, want)
+		if got := len(blocks[block].lines); got != want {
+			return fmt.Errorf("%s, %s: a third party changed it while it was written: it has %d lines instead of %d", t.title(), block, got, want)
 		}
 		return nil
 	}
@@ -77,7 +77,7 @@ func (t nftTable) lacking(printed string) error {
 			kind = "map "
 		}
 		if c.timeout != 0 {
-			continue // rules fill it
+			continue // rules add its elements
 		}
 		keys := map[string]bool{}
 		for _, e := range c.elements {

@@ -31,24 +31,24 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// objects are what the agent reads of the API server, reduced to what flows depend on. Make them with newObjects.
+// objects are the objects that the agent watches, reduced to the fields that flows depend on. Use newObjects to create it.
 type objects struct {
 	hostSubnets, netNamespaces, firewalls, pods, namespaces, policies cache.Store
-	// Those of the unidler alone.
+	// services and endpoints are used by the unidler only.
 	services, endpoints cache.Store
 	controllers         []cache.Controller
-	// version changes with the objects.
+	// version changes with every change of an object.
 	version *agent.Cell[int]
 	changed func()
 
 	mu       sync.Mutex
 	failures map[string]error
-	// since is when the first change of a kind came that no flows have been computed from, by kind.
+	// since has, by kind, the time of the first change that is not in the flows yet.
 	since map[string]time.Time
 }
 
-// newObjects returns objects that run keeps up to date. Mode Subnet needs no namespaces and no policies; only mode NetworkPolicy needs the pods of
-// other nodes.
+// newObjects returns the watches of a mode; run starts them. Mode Subnet needs no namespaces and no policies. Only mode NetworkPolicy needs the pods of other
+// nodes.
 func newObjects(config *rest.Config, client kubernetes.Interface, node string, mode agentconfig.Mode, changed func()) (*objects, error) {
 	sdn, err := sdnClient(config)
 	if err != nil {
@@ -70,7 +70,7 @@ func newObjects(config *rest.Config, client kubernetes.Interface, node string, m
 	return o, nil
 }
 
-// sdnClient reads the kinds of network.openshift.io.
+// sdnClient returns a client for the group network.openshift.io.
 func sdnClient(config *rest.Config) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := sdnv1.AddToScheme(scheme); err != nil {
@@ -85,12 +85,12 @@ func sdnClient(config *rest.Config) (rest.Interface, error) {
 	return client, nil
 }
 
-// watch keeps a store of one kind.
+// watch adds a watch, and returns its store.
 func (o *objects) watch(client cache.Getter, resource string, kind runtime.Object, where fields.Selector) cache.Store {
 	inner := cache.NewListWatchFromClient(client, resource, "", where)
 	name := strings.ToLower(reflect.TypeOf(kind).Elem().Name())
 	fire := func() {
-		o.came(name)
+		o.recordChange(name)
 		o.version.Update(func(n *int) bool { *n++; return true })
 		o.changed()
 	}
@@ -112,11 +112,11 @@ func (o *objects) watch(client cache.Getter, resource string, kind runtime.Objec
 	return store
 }
 
-// came notes that an object of a kind has changed.
-func (o *objects) came(kind string) {
+// recordChange records a change of an object of a kind.
+func (o *objects) recordChange(kind string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, waits := o.since[kind]; waits {
+	if _, found := o.since[kind]; found {
 		return
 	}
 	if o.since == nil {
@@ -125,7 +125,7 @@ func (o *objects) came(kind string) {
 	o.since[kind] = time.Now()
 }
 
-// takeChanges returns when the first change of each kind came since the last call. It is called before the objects are read from which flows are computed.
+// takeChanges returns and resets the times of the first changes. Call it before the objects are read for the computation of flows.
 func (o *objects) takeChanges() map[string]time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +134,7 @@ func (o *objects) takeChanges() map[string]time.Time {
 	return taken
 }
 
-// returnChanges takes back changes from which no flows could be computed.
+// returnChanges restores changes after a failed computation of flows.
 func (o *objects) returnChanges(taken map[string]time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +152,7 @@ func (o *objects) run(ctx context.Context) {
 	running.Wait()
 }
 
-// synced reports whether all objects are known.
+// synced reports whether all objects have been read.
 func (o *objects) synced() bool {
 	for _, c := range o.controllers {
 		if !c.HasSynced() {
@@ -162,7 +162,7 @@ func (o *objects) synced() bool {
 	return true
 }
 
-// problem is why the API server does not answer.
+// problem returns the errors of the API server.
 func (o *objects) problem() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,20 +175,20 @@ func (o *objects) problem() error {
 	return errors.Join(errs...)
 }
 
-// reduced drops what the agent does not look at: there are many objects, and each node has all of them.
+// reduced removes the fields that the agent does not use: each agent stores many objects.
 func reduced(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		out := &corev1.Pod{
-			ObjectMeta: kept(o.ObjectMeta, true), Spec: corev1.PodSpec{NodeName: o.Spec.NodeName, HostNetwork: o.Spec.HostNetwork},
+			ObjectMeta: reducedMeta(o.ObjectMeta, true), Spec: corev1.PodSpec{NodeName: o.Spec.NodeName, HostNetwork: o.Spec.HostNetwork},
 			Status: corev1.PodStatus{Phase: o.Status.Phase, PodIPs: o.Status.PodIPs},
 		}
 		for _, c := range o.Spec.Containers {
-			out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports, SecurityContext: keptPrivilege(c)})
+			out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports, SecurityContext: reducedPrivilege(c)})
 		}
 		for _, c := range o.Spec.InitContainers {
-			switch privilege := keptPrivilege(c); {
-			case c.RestartPolicy != nil: // it runs beside the others, and serves
+			switch privilege := reducedPrivilege(c); {
+			case c.RestartPolicy != nil: // a sidecar, which may have ports
 				out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports, SecurityContext: privilege})
 			case privilege != nil:
 				out.Spec.InitContainers = append(out.Spec.InitContainers, corev1.Container{SecurityContext: privilege})
@@ -196,19 +196,19 @@ func reduced(object any) (any, error) {
 		}
 		return out, nil
 	case *corev1.Namespace:
-		return &corev1.Namespace{ObjectMeta: kept(o.ObjectMeta, true)}, nil
+		return &corev1.Namespace{ObjectMeta: reducedMeta(o.ObjectMeta, true)}, nil
 	case *corev1.Service:
 		return reducedService(o), nil
 	case *discoveryv1.EndpointSlice:
 		return reducedEndpoints(o), nil
 	case *networkingv1.NetworkPolicy:
-		return &networkingv1.NetworkPolicy{ObjectMeta: kept(o.ObjectMeta, false), Spec: o.Spec}, nil
+		return &networkingv1.NetworkPolicy{ObjectMeta: reducedMeta(o.ObjectMeta, false), Spec: o.Spec}, nil
 	}
 	return object, nil
 }
 
-// keptPrivilege is nil unless a container is privileged.
-func keptPrivilege(c corev1.Container) *corev1.SecurityContext {
+// reducedPrivilege returns nil unless a container is privileged.
+func reducedPrivilege(c corev1.Container) *corev1.SecurityContext {
 	if s := c.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged {
 		return &corev1.SecurityContext{Privileged: new(true)}
 	}
@@ -216,7 +216,7 @@ func keptPrivilege(c corev1.Container) *corev1.SecurityContext {
 }
 
 func reducedService(o *corev1.Service) *corev1.Service {
-	out := &corev1.Service{ObjectMeta: kept(o.ObjectMeta, false), Spec: corev1.ServiceSpec{ClusterIPs: o.Spec.ClusterIPs, ExternalIPs: o.Spec.ExternalIPs}}
+	out := &corev1.Service{ObjectMeta: reducedMeta(o.ObjectMeta, false), Spec: corev1.ServiceSpec{ClusterIPs: o.Spec.ClusterIPs, ExternalIPs: o.Spec.ExternalIPs}}
 	at, idled := o.Annotations[idling.IdledAt]
 	if out.Annotations = nil; idled {
 		out.Annotations = map[string]string{idling.IdledAt: at}
@@ -230,9 +230,9 @@ func reducedService(o *corev1.Service) *corev1.Service {
 	return out
 }
 
-// reducedEndpoints keeps whether there is an endpoint that takes connections.
+// reducedEndpoints keeps only whether an endpoint accepts connections.
 func reducedEndpoints(o *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
-	out := &discoveryv1.EndpointSlice{ObjectMeta: kept(o.ObjectMeta, false), AddressType: o.AddressType}
+	out := &discoveryv1.EndpointSlice{ObjectMeta: reducedMeta(o.ObjectMeta, false), AddressType: o.AddressType}
 	out.Annotations, out.Labels = nil, map[string]string{discoveryv1.LabelServiceName: o.Labels[discoveryv1.LabelServiceName]}
 	if slices.ContainsFunc(o.Endpoints, idling.EndpointReady) {
 		out.Endpoints = []discoveryv1.Endpoint{{}}
@@ -240,7 +240,7 @@ func reducedEndpoints(o *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	return out
 }
 
-func kept(m metav1.ObjectMeta, labels bool) metav1.ObjectMeta {
+func reducedMeta(m metav1.ObjectMeta, labels bool) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Annotations: m.Annotations}
 	delete(out.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	if labels {
@@ -249,7 +249,7 @@ func kept(m metav1.ObjectMeta, labels bool) metav1.ObjectMeta {
 	return out
 }
 
-// pod returns a pod of the node. Without a UID in want any pod of the name counts.
+// pod returns a pod of the node. An empty UID in want matches any.
 func (o *objects) pod(want cniserver.Pod) (*corev1.Pod, error) {
 	object, exists, err := o.pods.GetByKey(want.Namespace + "/" + want.Name)
 	if err != nil || !exists {
@@ -262,21 +262,21 @@ func (o *objects) pod(want cniserver.Pod) (*corev1.Pod, error) {
 	return found, nil
 }
 
-// list returns all objects of a store; none if the mode has no such store.
+// list returns all objects of a store; none if store is nil.
 func list[T any](store cache.Store) []T {
 	if store == nil {
 		return nil
 	}
 	var out []T
 	for _, object := range store.List() {
-		if one, is := object.(T); is {
+		if one, ok := object.(T); ok {
 			out = append(out, one)
 		}
 	}
 	return out
 }
 
-// policyPod is what policies look at of a pod.
+// policyPod returns the fields of a pod that policies depend on.
 func policyPod(p *corev1.Pod) netpolicy.Pod {
 	out := netpolicy.Pod{
 		ID: netpolicy.ID{Namespace: p.Namespace, Name: p.Name}, Labels: p.Labels, HostNetwork: p.Spec.HostNetwork,

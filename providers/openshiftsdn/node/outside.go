@@ -21,15 +21,15 @@ import (
 
 const (
 	topicOutside agent.Topic = "outside"
-	// outsideTable is the table of nftables that decides about what a Service translates to an address outside of the cluster network. Such packets of
-	// pods do not return to the bridge, whose flows decide about all others.
+	// outsideTable is the nftables table that restricts connections to Services whose endpoints are outside the cluster network. Such packets of pods do not
+	// return to the bridge, whose flows restrict all others.
 	outsideTable = "openshift-sdn-outside"
-	// policyMap and firewallMap have the chains of pods.
+	// policyMap and firewallMap map pods to their chains.
 	policyMap, firewallMap = "policies", "firewalls"
 )
 
-// outsideRules are the egress rules of NetworkPolicies and EgressNetworkPolicies for pods of the node. Destinations are no pods here, so that only
-// address ranges and rules for all peers allow them, as flows decide about packets without a Service.
+// outsideRules returns the egress rules of NetworkPolicies and EgressNetworkPolicies for the node's pods. The destinations are never pods, so that only rules
+// with address ranges or for all peers apply, as in the flows for packets without a Service.
 func outsideRules(in flows.Input) nftTable {
 	policies := collection{name: policyMap, kind: "ipv4_addr : verdict", isMap: true}
 	firewalls := collection{name: firewallMap, kind: "ipv4_addr : verdict", isMap: true}
@@ -58,24 +58,24 @@ func outsideRules(in flows.Input) nftTable {
 		out.chains = append(out.chains, c)
 	}
 	slices.SortFunc(out.chains, func(a, b chain) int { return strings.Compare(a.name, b.name) })
-	const translated = "ct direction original ct status dnat goto judge"
+	const translated = "ct direction original ct status dnat goto evaluate"
 	tun0 := agentconfig.Tunnel
 	out.chains = append(out.chains,
-		chain{name: "judge", rules: []string{"ip saddr vmap @" + policyMap, "ip saddr vmap @" + firewallMap}},
+		chain{name: "evaluate", rules: []string{"ip saddr vmap @" + policyMap, "ip saddr vmap @" + firewallMap}},
 		chain{"forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority, "", []string{knftables.Concat("iifname", tun0, "oifname !=", tun0, translated)}},
-		// The endpoint is this node.
+		// Connections whose endpoint is this node.
 		chain{"input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority, "", []string{knftables.Concat("iifname", tun0, translated)}},
 	)
 	return out
 }
 
-// nameOf is part of the name of a chain with these rules.
+// nameOf returns the part of a chain's name that depends on its rules.
 func nameOf(rules []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(rules, "\n")))
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// policyRules are the rules of a pod; nil if no policy isolates it.
+// policyRules returns the rules of a pod; nil if no policy isolates it.
 func policyRules(in flows.Input, pod netpolicy.ID) []string {
 	if in.Mode != flows.NetworkPolicy {
 		return nil
@@ -98,7 +98,7 @@ func policyRules(in flows.Input, pod netpolicy.ID) []string {
 	return append(slices.Compact(out), "drop")
 }
 
-// allowedRules are what a rule allows outside: each combination of an address range and a protocol with its ports.
+// allowedRules returns the nftables rules of a policy rule: one for each combination of address range and ports.
 func allowedRules(rule netpolicy.Rule) []string {
 	destinations := []string{""}
 	if rule.Peers != nil {
@@ -130,7 +130,7 @@ func blockMatch(b netpolicy.Block) string {
 	return out
 }
 
-// portRules are conditions, one of which holds for each port. A named port is one of pods.
+// portRules returns one match for each port. Named ports are omitted, since only pods have them.
 func portRules(ports []netpolicy.Port) []string {
 	var out []string
 	for _, p := range ports {
@@ -148,7 +148,7 @@ func portRules(ports []netpolicy.Port) []string {
 	return out
 }
 
-// firewallChains are the rules of egress firewalls by VNID. VNID 0 has none.
+// firewallChains returns the rules of egress firewalls by VNID. VNID 0 has none.
 func firewallChains(in flows.Input) map[uint32][]string {
 	out := map[uint32][]string{}
 	if in.Mode == flows.Subnet {
@@ -179,26 +179,26 @@ func firewallChains(in flows.Input) map[uint32][]string {
 	return out
 }
 
-// tableKeeper keeps a table of nftables at the one that it was given last. Make it with newTableKeeper.
-type tableKeeper struct {
-	// restored is called when a third party had changed the table, note with what became of each attempt.
-	restored func()
+// tableController keeps an nftables table in the state of the last set. Use newTableController to create it.
+type tableController struct {
+	// restored is called with the title of the table after a change by a third party was undone. note is called with the result of each attempt.
+	restored func(string)
 	note     func(error)
 	changed  agent.Trigger
-	table    keptTable
+	table    managedTable
 
 	mu      sync.Mutex
 	desired *nftTable
-	// done is closed once the desired table is applied.
+	// done is closed when the desired table has been applied.
 	done chan struct{}
 }
 
-func newTableKeeper(restored func(), note func(error)) *tableKeeper {
-	return &tableKeeper{restored: restored, note: note, changed: agent.NewTrigger()}
+func newTableController(restored func(string), note func(error)) *tableController {
+	return &tableController{restored: restored, note: note, changed: agent.NewTrigger()}
 }
 
-// set changes the desired table. The channel is closed once the kernel has it, or a later one.
-func (k *tableKeeper) set(t nftTable) <-chan struct{} {
+// set changes the desired table. The returned channel is closed when the kernel has it or a later one.
+func (k *tableController) set(t nftTable) <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.desired != nil && k.desired.text() == t.text() {
@@ -212,8 +212,8 @@ func (k *tableKeeper) set(t nftTable) <-chan struct{} {
 	return k.done
 }
 
-// applied is closed once the kernel has the table that is desired now, or a later one; nil before there is any.
-func (k *tableKeeper) applied() <-chan struct{} {
+// applied returns a channel that is closed when the kernel has the current desired table or a later one; nil before the first set.
+func (k *tableController) applied() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.done
@@ -229,12 +229,12 @@ func closed(c <-chan struct{}) bool {
 }
 
 // run applies tables until the context ends.
-func (k *tableKeeper) run(ctx context.Context) {
+func (k *tableController) run(ctx context.Context) {
 	var beat agent.Beat
-	agent.Keeper{Apply: k.apply, Every: lookEvery, Changed: k.changed, Now: time.Now, Beat: &beat}.Run(ctx)
+	agent.Loop{Apply: k.apply, Interval: resyncInterval, Changed: k.changed, Now: time.Now, Beat: &beat}.Run(ctx)
 }
 
-func (k *tableKeeper) apply(ctx context.Context) error {
+func (k *tableController) apply(ctx context.Context) error {
 	k.mu.Lock()
 	desired := k.desired
 	k.mu.Unlock()
@@ -243,7 +243,7 @@ func (k *tableKeeper) apply(ctx context.Context) error {
 	}
 	restored, err := k.table.ensure(ctx, *desired)
 	if restored {
-		k.restored()
+		k.restored(desired.title())
 	}
 	k.note(err)
 	if err != nil {

@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// readyLimit is how long an ADD waits for the agent, which may have just been started, objectsLimit how long for the pod and the VNID of
-	// its namespace, and flowsLimit how long for its flows. The shim's own limit is 100 seconds for all of them.
-	readyLimit   = 20 * time.Second
-	objectsLimit = 40 * time.Second
-	flowsLimit   = 30 * time.Second
+	// Timeouts of an ADD: readyTimeout for the agent, which may have just been started; objectsTimeout for the pod and the VNID of its namespace; flowsTimeout
+	// for its flows. The timeout of the shim is 100 seconds in total.
+	readyTimeout   = 20 * time.Second
+	objectsTimeout = 40 * time.Second
+	flowsTimeout   = 30 * time.Second
 
-	// linkPrefix begins the names of the nodes' ends of pods' links.
+	// linkPrefix is the name prefix of the node's ends of pod links.
 	linkPrefix = "sdnp"
 )
 
-// linkName names the node's end of an attachment's link.
+// linkName returns the name of the node's end of an attachment's link.
 func linkName(c cniserver.Call) string { return ovs.PodLinkName(linkPrefix, c.ContainerID, c.IfName) }
 
 var multicast = netip.MustParsePrefix("224.0.0.0/4")
@@ -40,13 +40,12 @@ var multicast = netip.MustParsePrefix("224.0.0.0/4")
 // Status implements cniserver.Handler.
 func (d *daemon) Status(context.Context) error {
 	if !d.board.View().Status.ready {
-		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; its /readyz says what it waits for")
+		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; see its /readyz for the reason")
 	}
 	return nil
 }
 
-// Add implements cniserver.Handler. It returns when the flows of the pod are installed, with those of all policies that select it: no
-// packet passes before.
+// Add implements cniserver.Handler. It returns after the flows of the pod and of all policies that select it are installed; no packet passes before.
 func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, error) {
 	pod := c.Pod()
 	if pod.Name == "" || pod.Namespace == "" {
@@ -60,7 +59,7 @@ func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, er
 	if err != nil {
 		return nil, err
 	}
-	asks, err := requested(object)
+	requests, err := requested(object)
 	if err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, "pod %s/%s: %v", pod.Namespace, pod.Name, err)
 	}
@@ -69,25 +68,25 @@ func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, er
 		return nil, err
 	}
 	l := d.podLink(c, block, address)
-	near, err := l.Create()
+	hostMAC, err := l.Create()
 	if err != nil {
 		return nil, err
 	}
-	if err := asks.addMacvlan(c.NetNS); err != nil {
+	if err := requests.addMacvlan(c.NetNS); err != nil {
 		return nil, err
 	}
-	if err := d.wire(ctx, c, block, address, asks.limits); err != nil {
+	if err := d.wire(ctx, c, block, address, requests.limits); err != nil {
 		return nil, err
 	}
 	return &current.Result{
 		Interfaces: []*current.Interface{
-			{Name: l.Name, Mac: near.String(), Mtu: l.MTU}, {Name: c.IfName, Mac: l.MAC.String(), Mtu: l.MTU, Sandbox: c.NetNS},
+			{Name: l.Name, Mac: hostMAC.String(), Mtu: l.MTU}, {Name: c.IfName, Mac: l.MAC.String(), Mtu: l.MTU, Sandbox: c.NetNS},
 		},
 		IPs: []*current.IPConfig{{Interface: new(1), Address: *netaddr.IPNet(l.Addresses[0]), Gateway: flows.RouterAddress(block).AsSlice()}},
 	}, nil
 }
 
-// podLink is the link of a pod: its node is the next hop of everything but pods, which are on the link.
+// podLink returns the link of a pod. The node is the next hop except to pods, which are on-link.
 func (d *daemon) podLink(c cniserver.Call, block netip.Prefix, address netip.Addr) ovs.PodLink {
 	router := flows.RouterAddress(block)
 	l := ovs.PodLink{
@@ -103,7 +102,7 @@ func (d *daemon) podLink(c cniserver.Call, block netip.Prefix, address netip.Add
 
 // awaitReady waits until pods can be attached, and returns the node's block.
 func (d *daemon) awaitReady(ctx context.Context) (netip.Prefix, error) {
-	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	limited, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		view, changed := d.board.Get()
@@ -111,14 +110,14 @@ func (d *daemon) awaitReady(ctx context.Context) (netip.Prefix, error) {
 			return view.Status.block, nil
 		}
 		if agent.Wait(limited, changed, nil, nil); limited.Err() != nil {
-			return netip.Prefix{}, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready; its /readyz says what it waits for")
+			return netip.Prefix{}, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready; see its /readyz for the reason")
 		}
 	}
 }
 
-// awaitObjects waits until the pod and the VNID of its namespace are known.
+// awaitObjects waits for the pod and the VNID of its namespace.
 func (d *daemon) awaitObjects(ctx context.Context, pod cniserver.Pod) (*corev1.Pod, error) {
-	limited, cancel := context.WithTimeout(ctx, objectsLimit)
+	limited, cancel := context.WithTimeout(ctx, objectsTimeout)
 	defer cancel()
 	for {
 		_, changed := d.objects.version.Get()
@@ -130,12 +129,12 @@ func (d *daemon) awaitObjects(ctx context.Context, pod cniserver.Pod) (*corev1.P
 			return found, nil
 		}
 		if agent.Wait(limited, changed, nil, nil); limited.Err() != nil {
-			return nil, d.late(ctx, pod, "waited for the API server", err)
+			return nil, d.timeoutError(ctx, pod, "waited for the API server", err)
 		}
 	}
 }
 
-// knownVNID reports why the VNID of a namespace is not known.
+// knownVNID returns an error if the VNID of a namespace is unknown.
 func (d *daemon) knownVNID(namespace string) error {
 	if d.Config.Mode == agentconfig.Subnet {
 		return nil
@@ -149,8 +148,8 @@ func (d *daemon) knownVNID(namespace string) error {
 	return nil
 }
 
-// late is the error of a wait that was too long: the runtime tries again, and an event says on the pod what was missing.
-func (d *daemon) late(ctx context.Context, pod cniserver.Pod, what string, err error) error {
+// timeoutError returns the error of a wait that timed out: the runtime retries, and an event on the pod reports what was missing.
+func (d *daemon) timeoutError(ctx context.Context, pod cniserver.Pod, what string, err error) error {
 	err = cniproto.Errorf(cniproto.CodeTryAgain, "%s: %v", what, err)
 	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		d.events.Failed(pod, err)
@@ -158,8 +157,8 @@ func (d *daemon) late(ctx context.Context, pod cniserver.Pod, what string, err e
 	return err
 }
 
-// wire makes the interface a port of the bridge, and waits for its flows. The port of an earlier sandbox of the pod is removed first: it has
-// the pod's name, by which policies select it.
+// wire adds the interface to the bridge, and waits for its flows. It first removes the port of an earlier sandbox of the same pod, since policies select ports
+// by pod name.
 func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix, address netip.Addr, limits bandwidth.Limits) error {
 	port := podPort(c, block, address, limits)
 	for other, i := range d.vswitch.Interfaces() {
@@ -177,28 +176,28 @@ func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix,
 	if err := configuration.EnsurePort(ctx, agentconfig.Bridge, port); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, flowsLimit)
+	limited, cancel := context.WithTimeout(ctx, flowsTimeout)
 	defer cancel()
 	if _, err := d.vswitch.Await(limited, port.Name, nil); err != nil {
-		return d.late(ctx, c.Pod(), "waited for the pod's port", err)
+		return d.timeoutError(ctx, c.Pod(), "waited for the pod's port", err)
 	}
 	applied, err := d.program()
 	if err != nil {
 		return err
 	}
 	if agent.Wait(limited, applied, nil, nil); limited.Err() != nil {
-		return d.late(ctx, c.Pod(), "waited for the pod's flows", errors.Join(d.flowsProblem(), limited.Err()))
+		return d.timeoutError(ctx, c.Pod(), "waited for the pod's flows", errors.Join(d.flowsProblem(), limited.Err()))
 	}
 	if d.outside == nil {
 		return nil
 	}
 	if agent.Wait(limited, d.outside.applied(), nil, nil); limited.Err() != nil {
-		return d.late(ctx, c.Pod(), "waited for the pod's rules of nftables", limited.Err())
+		return d.timeoutError(ctx, c.Pod(), "waited for the pod's rules of nftables", limited.Err())
 	}
 	return nil
 }
 
-// Del implements cniserver.Handler. The address is free once nothing of the pod is left.
+// Del implements cniserver.Handler. It releases the address last.
 func (d *daemon) Del(ctx context.Context, c cniserver.Call) error {
 	name := linkName(c)
 	if err := errors.Join(d.vswitch.DeletePort(ctx, agentconfig.Bridge, name), d.place.Remove(name)); err != nil {
@@ -218,17 +217,17 @@ func (d *daemon) Check(_ context.Context, c cniserver.Call, added *current.Resul
 	case i.ExternalIDs[idSandbox] != c.ContainerID:
 		return fmt.Errorf("the port %s belongs to sandbox %q", linkName(c), i.ExternalIDs[idSandbox])
 	}
-	have, err := ovs.PodAddresses(c.NetNS, c.IfName)
+	addresses, err := ovs.PodAddresses(c.NetNS, c.IfName)
 	if err != nil {
 		return err
 	}
 	for _, ip := range added.IPs {
-		if a, ok := netaddr.FromIPNet(&ip.Address); ok && !slices.Contains(have, a) {
+		if a, ok := netaddr.FromIPNet(&ip.Address); ok && !slices.Contains(addresses, a) {
 			return fmt.Errorf("interface %s of the pod lacks address %s", c.IfName, a)
 		}
 	}
 	if err := d.flowsProblem(); err != nil {
-		return fmt.Errorf("the flows of bridge %s are not those that are desired: %w", agentconfig.Bridge, err)
+		return fmt.Errorf("the flows of bridge %s differ from the desired ones: %w", agentconfig.Bridge, err)
 	}
 	return nil
 }

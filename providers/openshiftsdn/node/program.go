@@ -25,20 +25,20 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
-// flowsSettle is how long further changes are waited for before flows are computed.
-const flowsSettle = 5 * time.Millisecond
+// flowsDebounce is how long the agent waits for further changes before it computes flows.
+const flowsDebounce = 5 * time.Millisecond
 
-// firstEvery is how often it is looked whether the first flows can be computed.
-const firstEvery = 50 * time.Millisecond
+// inputsInterval is how often the agent checks for the inputs of the first flows.
+const inputsInterval = 50 * time.Millisecond
 
-// programAgain computes the flows after each change until the context ends.
-func (d *daemon) programAgain(ctx context.Context) {
+// programLoop computes the flows after each change until the context ends.
+func (d *daemon) programLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		agent.Wait(ctx, d.reflow, nil, nil)
-		agent.Pause(ctx, flowsSettle, nil)
-		if !d.objects.synced() || !d.vswitch.Synced(ctx) || !d.settle() {
-			agent.Pause(ctx, firstEvery, nil)
-			d.reflow.Fire()
+		agent.Wait(ctx, d.reprogram, nil, nil)
+		agent.Pause(ctx, flowsDebounce, nil)
+		if !d.objects.synced() || !d.vswitch.Synced(ctx) || !d.checkInputs() {
+			agent.Pause(ctx, inputsInterval, nil)
+			d.reprogram.Fire()
 			continue
 		}
 		if _, err := d.program(); err != nil {
@@ -47,29 +47,28 @@ func (d *daemon) programAgain(ctx context.Context) {
 	}
 }
 
-// settle reports whether all is known on which the first flows depend: also which egress IPs the node has, and which other nodes answer. The flows of an
+// checkInputs reports whether the inputs of the first flows are known, including the egress IPs of the node and the states of other nodes. The flows of an
 // earlier process stay until then.
-func (d *daemon) settle() bool {
-	if d.settled.Load() {
+func (d *daemon) checkInputs() bool {
+	if d.inputsReady.Load() {
 		return true
 	}
 	want, err := desire(d.snapshot())
 	if err != nil {
 		return true // program reports it
 	}
-	if !d.egress.passed.Load() {
+	if !d.egress.reconciled.Load() {
 		d.egress.changed.Fire()
 		return false
 	}
 	if !d.probesDecided(want.Probes) {
 		return false
 	}
-	d.settled.Store(true)
+	d.inputsReady.Store(true)
 	return true
 }
 
-// program computes the flows of this moment, and the rules of the kernel that belong to them. The channel is closed once the bridge has the flows, or
-// later ones.
+// program computes the current flows and the kernel rules that belong to them. The returned channel is closed when the bridge has these flows or later ones.
 func (d *daemon) program() (<-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +84,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 		d.objects.returnChanges(changes)
 		return nil, err
 	}
-	// What is wrong with objects of tenants is reported, and does not make the node unready.
+	// Errors in tenants' objects are reported, but do not make the node unready.
 	var problems []error
 	for _, p := range append(want.Problems, result.Problems...) {
 		problems = append(problems, errors.New(p))
@@ -95,7 +94,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	for _, p := range want.Input.Pods {
 		known[p.Namespace] = p.VNID
 	}
-	d.remember(known)
+	d.saveVNIDs(known)
 	d.names.watch(d.lifetime, want.Names)
 	if d.outside != nil {
 		d.outside.set(outsideRules(want.Input))
@@ -111,15 +110,15 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	return applied, nil
 }
 
-// observeLatency notes how long changes of objects took until the bridge had their flows. Changes without an effect on the flows of this node are not
-// counted, nor are the objects that exist when the agent starts.
+// observeLatency observes the time from changes of objects to the application of their flows. Changes without an effect on the flows of this node, and objects
+// that exist when the agent starts, do not count.
 func (d *daemon) observeLatency(changes map[string]time.Time, applied <-chan struct{}) {
 	if len(changes) == 0 || !d.programmed.Load() {
 		return
 	}
 	select {
 	case <-applied:
-		return // the bridge had these flows
+		return // the bridge already had these flows
 	default:
 	}
 	go func() {
@@ -133,14 +132,14 @@ func (d *daemon) observeLatency(changes map[string]time.Time, applied <-chan str
 	}()
 }
 
-// remember keeps the VNIDs of namespaces with pods on this node, also for the next process.
-func (d *daemon) remember(known map[string]uint32) {
+// saveVNIDs saves the VNIDs of namespaces with pods on this node, which the next process loads.
+func (d *daemon) saveVNIDs(known map[string]uint32) {
 	if maps.Equal(known, d.known) {
 		return
 	}
 	d.known = known
 	if err := agent.SaveState(vnidFile(d.Config), known); err != nil {
-		d.Log.Warn("the VNIDs of pods are not kept", "error", err)
+		d.Log.Warn("cannot save the VNIDs of pods", "error", err)
 	}
 }
 
@@ -160,7 +159,7 @@ func (d *daemon) snapshotLocked() snapshot {
 	}
 }
 
-// load reads what an earlier process kept: the VNIDs of pods, and the flows, with which Open vSwitch is programmed until the API server answers.
+// load loads the state of an earlier process: the VNIDs of pods, and the flows that are used until the API server responds.
 func (d *daemon) load() error {
 	known, _, err := agent.LoadState[map[string]uint32](vnidFile(d.Config))
 	d.known = known
@@ -171,7 +170,7 @@ func (d *daemon) load() error {
 	if flowsErr != nil {
 		return errors.Join(err, fmt.Errorf("read flows: %w", flowsErr))
 	}
-	var kept keptFlows
+	var kept savedFlows
 	if err := json.Unmarshal(text, &kept); err != nil {
 		return fmt.Errorf("decode flows: %w", err)
 	}
@@ -181,22 +180,22 @@ func (d *daemon) load() error {
 	return err
 }
 
-// keptFlows is the file with the last flows, and with the settings for which they are.
-type keptFlows struct {
+// savedFlows is the content of the flows file: the last flows and the settings that they depend on.
+type savedFlows struct {
 	Mode      agentconfig.Mode `json:"mode"`
 	VXLANPort int              `json:"vxlanPort"`
 	Flows     string           `json:"flows"`
 }
 
-// save keeps the flows that the bridge has for the next process.
+// save saves the applied flows for the next process.
 func (d *daemon) save(set openflow.Set) {
-	if err := agent.SaveState(flowsFile(d.Config), keptFlows{d.Config.Mode, d.Config.VXLANPort, set.String()}); err != nil {
-		d.Log.Warn("the flows are not kept", "error", err)
+	if err := agent.SaveState(flowsFile(d.Config), savedFlows{d.Config.Mode, d.Config.VXLANPort, set.String()}); err != nil {
+		d.Log.Warn("cannot save the flows", "error", err)
 	}
-	// cno trace reads why flows exist. Flows of an earlier process have no notes: those that it kept stay.
+	// cno trace reads the notes. Flows of an earlier process have no notes, so the saved notes stay.
 	if notes := set.Notes(); len(notes) > 0 {
 		if err := agent.SaveState(filepath.Join(d.Config.StateDir, agentconfig.NotesFile), agentconfig.EncodeNotes(notes)); err != nil {
-			d.Log.Warn("the notes of flows are not kept", "error", err)
+			d.Log.Warn("cannot save the notes of flows", "error", err)
 		}
 	}
 }
@@ -204,17 +203,17 @@ func (d *daemon) save(set openflow.Set) {
 func vnidFile(c agentconfig.Config) string  { return filepath.Join(c.StateDir, "vnids.json") }
 func flowsFile(c agentconfig.Config) string { return filepath.Join(c.StateDir, "flows.json") }
 
-// attachments is the directory with a file for each attachment.
+// attachments returns the directory with one file for each attachment.
 func attachments(c agentconfig.Config) string { return filepath.Join(c.StateDir, "attachments") }
 
-// oldConfiguration is the CNI configuration of older releases, which had no list.
+// oldConfiguration is the name of the CNI configuration of older releases, which was not a list.
 const oldConfiguration = "80-openshift-network.conf"
 
 func cniFile(c agentconfig.Config) cniconf.File {
 	return cniconf.File{Dir: c.CNI.ConfDir, Name: agentconfig.ConfigurationList}
 }
 
-// configurationList is the CNI configuration, and the programs that it needs.
+// configurationList returns the CNI configuration, and the plugins that it needs.
 func configurationList(c agentconfig.Config) ([]byte, []string, error) {
 	type shim struct {
 		Type   string `json:"type"`
@@ -227,12 +226,12 @@ func configurationList(c agentconfig.Config) ([]byte, []string, error) {
 	return data, append(l.Programs(), agentconfig.Plugin, "portmap", "loopback"), err
 }
 
-// watchKernel has interfaces and routes repaired as soon as a third party changes them.
+// watchKernel triggers a reconcile when a third party changes interfaces or routes.
 func (d *daemon) watchKernel(ctx context.Context) {
 	pools := d.Config.Pools()
 	for ctx.Err() == nil {
 		link := d.link.Load()
-		watching, stop := context.WithTimeout(ctx, lookEvery)
+		watching, stop := context.WithTimeout(ctx, resyncInterval)
 		err := kernelwatch.Watch(watching, kernelwatch.Filter{Links: []int{int(link)}, Route: func(p netip.Prefix) bool {
 			for _, pool := range append([]netip.Prefix{d.Config.ServiceNetwork}, pools...) {
 				if pool == p {

@@ -18,9 +18,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// Remove removes what the agent and Open vSwitch have left on the node: configuration, interfaces, rules, addresses, the namespace and the database.
-// Neither may run, unless the host runs Open vSwitch itself: then only the network's bridges are removed from it. Pods that still run lose
-// their network.
+// Remove removes the remains of the agent and Open vSwitch from the node: configuration, interfaces, rules, addresses, the network namespace and the database.
+// Neither may be running, unless the host runs Open vSwitch: then only the network's bridges are removed from it. Running pods lose their network.
 func Remove(ctx context.Context, c agentconfig.Config) error {
 	errs := []error{cniFile(c).Remove()}
 	underlay, userspace, err := underlayOf(c)
@@ -59,7 +58,7 @@ func remove(file string) error {
 	return nil
 }
 
-// removeBridges removes the network's bridges from an Open vSwitch of the host.
+// removeBridges removes the network's bridges from the host's Open vSwitch.
 func removeBridges(ctx context.Context, c agentconfig.Config) error {
 	client, err := ovsdb.Dial(ctx, switchSocket(c))
 	if err != nil {
@@ -70,7 +69,7 @@ func removeBridges(ctx context.Context, c agentconfig.Config) error {
 	return errors.Join(configuration.DeleteBridge(ctx, agentconfig.Bridge), configuration.DeleteBridge(ctx, agentconfig.TunnelBridge))
 }
 
-// removeLinks removes the nodes' ends of pods' links, which are in the node's namespace.
+// removeLinks removes the node's ends of pod links.
 func removeLinks() error {
 	links, err := netlinkdump.All(netlink.LinkList)
 	errs := []error{err}

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// macvlanAnnotation asks for an interface on a link of the node: "true" is the link of the default route, and every other value the name of a
-	// link.
+	// macvlanAnnotation requests an interface on a link of the node: "true" for the link of the default route, any other value for the link with that name.
 	macvlanAnnotation = "pod.network.openshift.io/assign-macvlan"
-	// macvlanName is the interface in the pod.
+	// macvlanName is the name of the interface in the pod.
 	macvlanName = "macvlan0"
 )
 
-// requests are what a pod asks for by annotations.
+// requests are a pod's requests in annotations.
 type requests struct {
 	limits bandwidth.Limits
-	// macvlan is the value of the annotation; empty if the pod asks for no such interface.
+	// macvlan is the value of the annotation; empty without a request.
 	macvlan string
 }
 
-// requested reads annotations. The error has all that is refused.
+// requested reads the annotations of a pod. The error has all invalid values.
 func requested(pod *corev1.Pod) (requests, error) {
 	limits, err := bandwidth.Read(pod.Annotations)
 	errs := []error{err}
@@ -55,7 +54,7 @@ func privileged(pod *corev1.Pod) bool {
 	})
 }
 
-// addMacvlan creates the interface in the pod, if it asks for one, without an address: what runs in the pod configures it. It ends with the pod.
+// addMacvlan creates the requested interface in the pod, without an address: software in the pod configures it. The kernel removes it with the pod.
 func (r requests) addMacvlan(pod string) error {
 	if r.macvlan == "" {
 		return nil
@@ -75,7 +74,7 @@ func (r requests) addMacvlan(pod string) error {
 	}
 	defer handle.Close()
 	if _, err := handle.LinkByName(macvlanName); err == nil {
-		return nil // of an ADD that was interrupted
+		return nil // left by an interrupted ADD
 	} else if !ovs.LinkMissing(err) {
 		return fmt.Errorf("read the interfaces of the pod: %w", err)
 	}
@@ -87,7 +86,7 @@ func (r requests) addMacvlan(pod string) error {
 	return nil
 }
 
-// macvlanParent finds the link of the node.
+// macvlanParent returns the link of the node.
 func macvlanParent(value string) (netlink.Link, error) {
 	if value != "true" {
 		link, err := netlink.LinkByName(value)

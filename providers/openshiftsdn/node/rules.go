@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// table is the agent's table of nftables.
+	// table is the name of the agent's nftables table.
 	table = "openshift-sdn"
-	// keepMap has the source ports of pods for connections by Services, hairpins the pods that reach themselves by one.
+	// keepMap maps pods to source ports for connections to Services. hairpins has the pods that may connect to themselves through a Service.
 	keepMap  = "keep"
 	hairpins = "hairpins"
-	// beforeProxy is before the priority of kube-proxy's chains for source addresses.
+	// beforeProxy is a priority before kube-proxy's source NAT.
 	beforeProxy knftables.BaseChainPriority = "95"
-	// keptPorts are ports that clients do not choose: those below the range of ephemeral ports.
+	// keptPorts are below the range of ephemeral ports: clients do not choose them.
 	keptPorts = "1024-32767"
-	// machineConfigPorts serve configurations of machines on OpenShift.
+	// machineConfigPorts are the ports of OpenShift's machine config server.
 	machineConfigPorts = "{ 22623, 22624 }"
 )
 
@@ -36,7 +36,7 @@ type rules struct {
 	pods []netip.Addr
 }
 
-// desiredRules computes what the node's kernel does with packets of and for pods.
+// desiredRules returns the kernel's rules for packets of and to pods.
 func desiredRules(c agentconfig.Config, block netip.Prefix, pods []netip.Addr) rules {
 	var pools []string
 	for _, p := range c.Pools() {
@@ -47,7 +47,7 @@ func desiredRules(c agentconfig.Config, block netip.Prefix, pods []netip.Addr) r
 	tun0 := agentconfig.Tunnel
 	mark := fmt.Sprintf("%#x", uint32(1)<<c.MasqueradeBit)
 	forward := []string{
-		// Pods must not be taken for nodes, also not by a Service whose endpoint is a node's tunnel.
+		// Pods must not impersonate nodes, not even through a Service whose endpoint is a node's tunnel.
 		knftables.Concat("iifname", tun0, "udp dport", c.VXLANPort, "drop"),
 		knftables.Concat("iifname", tun0, "ip daddr", ovs.UnderlayNetwork, "drop"),
 		knftables.Concat("iifname", tun0, "ct state invalid drop"),
@@ -57,7 +57,7 @@ func desiredRules(c agentconfig.Config, block netip.Prefix, pods []netip.Addr) r
 	}
 	r := rules{chains: []chain{
 		{"arriving", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority, "", []string{
-			// Only the bridge knows which pod an address is of.
+			// Only the bridge knows the pod of an address.
 			knftables.Concat("iifname != {", tun0+",", "lo }", "ip saddr", inside, "drop"),
 		}},
 		{"forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority, "", forward},
@@ -65,18 +65,18 @@ func desiredRules(c agentconfig.Config, block netip.Prefix, pods []netip.Addr) r
 			knftables.Concat("iifname", tun0, "ip daddr", ovs.UnderlayNetwork, "drop"),
 		}},
 		{"leaving", knftables.NATType, knftables.PostroutingHook, beforeProxy, "", []string{
-			// A pod that reaches itself by a Service must not see its own address: kube-proxy masquerades it.
+			// A pod that connects to itself through a Service must not see its own address: kube-proxy masquerades it.
 			knftables.Concat("oifname", tun0, "ip saddr . ip daddr @"+hairpins, "return"),
-			// A connection by a Service gets a source port that the pod does not use for a direct one to the same endpoint.
+			// A connection to a Service gets a source port that the pod does not use for a direct connection to the same endpoint.
 			knftables.Concat("oifname", tun0, "meta l4proto { tcp, udp, sctp } ct status dnat snat ip to ip saddr map @"+keepMap),
-			// Clients outside of the cluster are not the node, which policies admit.
+			// Clients outside the cluster are not the node, whose packets policies always allow.
 			knftables.Concat("oifname", tun0, "meta mark &", mark, "==", mark, "ip saddr !=", clusters, "fib saddr type != local snat to", flows.MasqueradeAddress(block)),
-			// What is to leave with an egress IP has it by now, unless a third party has removed the rule.
+			// Packets with an egress IP already have it here, unless a third party has removed the rule.
 			knftables.Concat("oifname !=", tun0, "ip saddr", clusters, "meta mark &", hex(egressip.MarkMask(c.MasqueradeBit)), "!= 0 drop"),
 			knftables.Concat("oifname !=", tun0, "ip saddr", clusters, "ip daddr !=", clusters, "masquerade"),
 		}},
 		{"sources", knftables.FilterType, knftables.PostroutingHook, egressCheck, "", []string{
-			// Nor does a connection that left with the node's address before, if a third party has removed the rules of egress IPs.
+			// The same for connections that used the node's address before, if a third party has removed the rules for egress IPs.
 			knftables.Concat("oifname !=", tun0, "ct original ip saddr", clusters, "meta mark &", hex(egressip.MarkMask(c.MasqueradeBit)), "!= 0 ct direction original ct original zone 0 counter drop"),
 		}},
 	}, pods: slices.SortedFunc(slices.Values(pods), netip.Addr.Compare)}
@@ -84,7 +84,7 @@ func desiredRules(c agentconfig.Config, block netip.Prefix, pods []netip.Addr) r
 	return r
 }
 
-// table is the table of the rules.
+// table returns the nftables table of the rules.
 func (r rules) table() nftTable {
 	keep := collection{name: keepMap, kind: "ipv4_addr : interval ipv4_addr . inet_service", isMap: true, flags: []knftables.SetFlag{knftables.IntervalFlag}}
 	same := collection{name: hairpins, kind: "ipv4_addr . ipv4_addr"}
@@ -95,17 +95,12 @@ func (r rules) table() nftTable {
 	return nftTable{family: knftables.IPv4Family, name: table, collections: []collection{keep, same}, chains: r.chains}
 }
 
-// applyRules makes the rules as they should be. They are written if they should be other ones, or if a third party has changed them.
+// applyRules reconciles the rules in the kernel.
 func (d *daemon) applyRules(ctx context.Context, want rules) error {
-	restored, err := d.rules.ensure(ctx, want.table())
+	t := want.table()
+	restored, err := d.rules.ensure(ctx, t)
 	if restored {
-		d.repairedTable(table)
+		d.repairs.Made(t.title())
 	}
 	return err
-}
-
-// repairedTable notes that a third party has changed a table of nftables.
-func (d *daemon) repairedTable(name string) {
-	d.Log.Warn("the rules of table " + name + " were changed by a third party and are restored")
-	d.metrics.repairs.Inc()
 }

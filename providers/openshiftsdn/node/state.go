@@ -23,10 +23,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
 )
 
-// hostNetwork is the namespace whose selection by a policy admits other nodes, as that of default does.
+// hostNetwork is the namespace that represents other nodes in policies, as default does.
 const hostNetwork = "openshift-host-network"
 
-// local is a pod that is attached on this node, whether or not the API server has it.
+// local is a pod attached on this node, whether or not the API server has it.
 type local struct {
 	netpolicy.ID
 	UID     string
@@ -35,7 +35,7 @@ type local struct {
 	Limits  bandwidth.Limits
 }
 
-// snapshot is all that flows depend on at one moment.
+// snapshot has all inputs of the flows at one moment.
 type snapshot struct {
 	Node          string
 	Config        agentconfig.Config
@@ -46,33 +46,33 @@ type snapshot struct {
 	Namespaces    []*corev1.Namespace
 	Policies      []*networkingv1.NetworkPolicy
 	Local         []local
-	// Known are the VNIDs that namespaces of local pods had before: they keep them while a NetNamespace is missing.
+	// Known are the previous VNIDs of namespaces of local pods: they stay in use while a NetNamespace is missing.
 	Known map[string]uint32
-	// Resolve returns the addresses of a DNS name, none while they are not known.
+	// Resolve returns the addresses of a DNS name; none if they are unknown.
 	Resolve func(string) []netip.Addr
-	// Missing reports whether the name servers give no address for a name.
+	// Missing reports whether the name servers return no address for a name.
 	Missing func(string) bool
-	// Probed returns what is known of another node by its name.
+	// Probed returns the state of another node by name.
 	Probed func(string) tunnelprobe.State
-	// Serving are the egress IPs with which this node sends, and the VNIDs that leave with them.
+	// Serving are the egress IPs that this node uses, with their VNIDs.
 	Serving map[netip.Addr]uint32
 }
 
-// desired is what a snapshot means.
+// desired is the state that follows from a snapshot.
 type desired struct {
 	Input flows.Input
-	// Problems are objects that are not used, or not in full.
+	// Problems describe objects that are ignored, at least in part.
 	Problems []string
 	// Names are the DNS names in egress firewalls.
 	Names []string
-	// Unresolved are rules of egress firewalls of pods on this node whose name has no address.
+	// Unresolved are the problems of egress firewall rules for pods on this node whose name has no address.
 	Unresolved []objectevents.Problem
-	// Claims are the egress IPs that this node is to have, Probes the tunnel addresses of other nodes on which those of pods here depend.
+	// Claims are the egress IPs assigned to this node. Probes are the tunnel addresses of other nodes whose egress IPs local pods use.
 	Claims []egressip.Claim
 	Probes map[string]netip.Addr
 }
 
-// desire reads a snapshot. It fails while the node has no block.
+// desire computes the desired state. It returns an error while the node has no block.
 func desire(s snapshot) (desired, error) {
 	own, err := ownSubnet(s)
 	if err != nil {
@@ -102,40 +102,40 @@ func (d *desired) problem(format string, args ...any) {
 	d.Problems = append(d.Problems, fmt.Sprintf(format, args...))
 }
 
-// nodePlace is the address and the block of a node.
-type nodePlace struct {
+// nodeNetwork is the address and the block of a node.
+type nodeNetwork struct {
 	address netip.Addr
 	subnet  netip.Prefix
 }
 
-func placeOf(h *sdnv1.HostSubnet) (nodePlace, error) {
+func networkOf(h *sdnv1.HostSubnet) (nodeNetwork, error) {
 	address, err := netip.ParseAddr(h.HostIP)
 	if err != nil || !address.Is4() {
-		return nodePlace{}, fmt.Errorf("HostSubnet %s: hostIP %q is not an IPv4 address", h.Name, h.HostIP)
+		return nodeNetwork{}, fmt.Errorf("HostSubnet %s: hostIP %q is not an IPv4 address", h.Name, h.HostIP)
 	}
 	subnet, err := netip.ParsePrefix(h.Subnet)
 	if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 30 {
-		return nodePlace{}, fmt.Errorf("HostSubnet %s: subnet %q is not an IPv4 network of at least four addresses", h.Name, h.Subnet)
+		return nodeNetwork{}, fmt.Errorf("HostSubnet %s: subnet %q is not an IPv4 network of at least four addresses", h.Name, h.Subnet)
 	}
-	return nodePlace{address, subnet.Masked()}, nil
+	return nodeNetwork{address, subnet.Masked()}, nil
 }
 
-func ownSubnet(s snapshot) (nodePlace, error) {
+func ownSubnet(s snapshot) (nodeNetwork, error) {
 	for _, h := range s.HostSubnets {
 		if h.Name == s.Node {
-			return placeOf(h)
+			return networkOf(h)
 		}
 	}
-	return nodePlace{}, fmt.Errorf("the node has no HostSubnet %s yet; openshift-sdn-controller creates it", s.Node)
+	return nodeNetwork{}, fmt.Errorf("the node has no HostSubnet %s yet; openshift-sdn-controller creates it", s.Node)
 }
 
-// peers are the other nodes.
+// peers adds the other nodes.
 func (d *desired) peers(s snapshot) {
 	for _, h := range s.HostSubnets {
-		if h.Name == s.Node || h.Subnet == "" { // the controller has not given it a block yet
+		if h.Name == s.Node || h.Subnet == "" { // the controller has not assigned a block yet
 			continue
 		}
-		place, err := placeOf(h)
+		place, err := networkOf(h)
 		if err != nil {
 			d.problem("%v", err)
 			continue
@@ -153,7 +153,7 @@ func (d *desired) peers(s snapshot) {
 	}
 }
 
-// vnids are the VNIDs of namespaces.
+// vnids adds the VNIDs of namespaces.
 func (d *desired) vnids(s snapshot) {
 	d.Input.VNIDs = map[string]uint32{}
 	if s.Config.Mode == agentconfig.Subnet {
@@ -181,7 +181,7 @@ func (d *desired) vnids(s snapshot) {
 	}
 }
 
-// pods are those of the node, with the VNIDs of their namespaces. Without one, a pod has no flows.
+// pods adds the pods of the node, with the VNIDs of their namespaces. A pod without a VNID has no flows.
 func (d *desired) pods(s snapshot) {
 	for _, l := range s.Local {
 		id, known := d.Input.VNIDs[l.Namespace]
@@ -193,15 +193,15 @@ func (d *desired) pods(s snapshot) {
 	}
 }
 
-// policies are those of namespaces with pods on this node.
+// policies adds the policies of namespaces with pods on this node.
 func (d *desired) policies(s snapshot) {
-	here, attached := map[string]bool{}, map[netpolicy.ID]local{}
+	selected, attached := map[string]bool{}, map[netpolicy.ID]local{}
 	for _, l := range s.Local {
-		here[l.Namespace], attached[l.ID] = true, l
+		selected[l.Namespace], attached[l.ID] = true, l
 	}
 	in := netpolicy.Input{}
 	for _, p := range s.Policies {
-		if here[p.Namespace] {
+		if selected[p.Namespace] {
 			in.Policies = append(in.Policies, p)
 		}
 	}
@@ -210,8 +210,8 @@ func (d *desired) policies(s snapshot) {
 	}
 	for _, p := range s.Pods {
 		pod := policyPod(p)
-		// What is attached here has its address before the API server knows it.
-		if l, is := attached[pod.ID]; is && (l.UID == "" || l.UID == string(p.UID)) {
+		// The address of a local pod is known before the API server has it.
+		if l, ok := attached[pod.ID]; ok && (l.UID == "" || l.UID == string(p.UID)) {
 			pod.Addresses = []netip.Addr{l.Address}
 		}
 		in.Pods = append(in.Pods, pod)
@@ -219,10 +219,10 @@ func (d *desired) policies(s snapshot) {
 			d.Input.Addresses[pod.ID] = pod.Addresses
 		}
 	}
-	// Other nodes are peers where these namespaces are.
+	// Peers that select these namespaces include the other nodes.
 	for _, peer := range d.Input.Peers {
 		for _, ns := range []string{metav1.NamespaceDefault, hostNetwork} {
-			id := netpolicy.ID{Namespace: ns, Name: "node " + peer.Name} // no pod has such a name
+			id := netpolicy.ID{Namespace: ns, Name: "node " + peer.Name} // no pod can have such a name
 			in.Pods = append(in.Pods, netpolicy.Pod{ID: id})
 			d.Input.Hosts[id] = flows.RouterAddress(peer.Subnet)
 		}
@@ -234,7 +234,7 @@ func (d *desired) policies(s snapshot) {
 	}
 }
 
-// multicast are the VNIDs all of whose namespaces have it.
+// multicast adds the VNIDs in which all namespaces have multicast enabled.
 func (d *desired) multicast(s snapshot) {
 	enabled := map[uint32]bool{}
 	for _, n := range s.NetNamespaces {

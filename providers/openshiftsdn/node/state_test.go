@@ -115,12 +115,12 @@ func TestDesire(t *testing.T) {
 		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a", Nodes: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}}, ""},
 		{"another node has it, and does not answer", agentconfig.NetworkPolicy, func(s *snapshot) {
 			asksForIP(s.NetNamespaces[0])
-			s.HostSubnets[1].EgressIPs, s.Probed = []string{"192.0.2.200"}, probes("two", tunnelprobe.Lost)
+			s.HostSubnets[1].EgressIPs, s.Probed = []string{"192.0.2.200"}, probes("two", tunnelprobe.Unreachable)
 		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a"}}, ""},
 		{"of two nodes one answers: one that was not probed yet is not used", agentconfig.NetworkPolicy, func(s *snapshot) {
 			s.NetNamespaces[0].EgressIPs = []string{"192.0.2.200", "192.0.2.201"}
 			s.HostSubnets = append(s.HostSubnets, hostSubnet("three", "192.0.2.3", "10.128.6.0/23"))
-			s.HostSubnets[1].EgressIPs, s.HostSubnets[2].EgressIPs, s.Probed = []string{"192.0.2.200"}, []string{"192.0.2.201"}, probes("three", tunnelprobe.Answers)
+			s.HostSubnets[1].EgressIPs, s.HostSubnets[2].EgressIPs, s.Probed = []string{"192.0.2.200"}, []string{"192.0.2.201"}, probes("three", tunnelprobe.Reachable)
 		}, func(in flows.Input) any { return in.EgressIPs[0].Nodes }, []netip.Addr{netip.MustParseAddr("192.0.2.3")}, ""},
 		{"another node has that of a namespace without pods here: nothing is sent", agentconfig.NetworkPolicy, func(s *snapshot) {
 			asksForIP(s.NetNamespaces[0])

@@ -9,7 +9,10 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"sigs.k8s.io/knftables"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/bandwidth"
@@ -20,10 +23,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
-// switchSchema is the schema of Open vSwitch's database in images.
+// switchSchema is the path of the database schema of Open vSwitch in the image.
 const switchSchema = "/usr/share/openvswitch/vswitch.ovsschema"
 
-// The external IDs of pods' interfaces: what the agent needs to compute their flows.
+// External IDs of pod interfaces, from which the agent computes their flows.
 const (
 	idSandbox   = "sandbox"
 	idAddress   = "ip"
@@ -34,8 +37,8 @@ const (
 	idEgress    = "egress-kilobits"
 )
 
-// Switch runs ovsdb-server and ovs-vswitchd until the context ends. Where the kernel has no datapath for it, ovs-vswitchd has a network namespace of
-// its own, which stays when the context ends, as do bridges and ports.
+// Switch runs ovsdb-server and ovs-vswitchd until the context ends. With the userspace datapath, ovs-vswitchd runs in its own network namespace. The
+// namespace, bridges and ports stay when the context ends.
 func Switch(ctx context.Context, c agentconfig.Config, log *slog.Logger) error {
 	s := ovs.Switch{RunDir: c.SwitchRunDir, DataDir: c.SwitchDataDir, Schema: switchSchema, Log: log}
 	underlay, userspace, err := underlayOf(c)
@@ -52,14 +55,17 @@ func Switch(ctx context.Context, c agentconfig.Config, log *slog.Logger) error {
 	return s.Run(ctx)
 }
 
-// underlayOf returns the way of tunnel packets, without the node's address and MTU, and whether there is one: with the kernel's datapath it is the
-// node's own network.
+// underlayOf returns the underlay for tunnel packets, without the node's address and MTU, and whether it is used: with the kernel datapath the node's own
+// network is the underlay.
 func underlayOf(c agentconfig.Config) (ovs.Underlay, bool, error) {
 	kernel, err := ovs.KernelDatapath()
 	return ovs.Underlay{
-		Namespace: c.SwitchNamespace, Bridge: agentconfig.TunnelBridge, Ports: []uint16{uint16(c.VXLANPort)}, ProcSys: c.ProcSys,
+		Namespace: c.SwitchNamespace, Bridge: agentconfig.TunnelBridge, Ports: tunnelPorts(c), ProcSys: c.ProcSys,
 	}, !kernel, err
 }
+
+// tunnelPorts returns the UDP ports of tunnels.
+func tunnelPorts(c agentconfig.Config) []uint16 { return []uint16{uint16(c.VXLANPort)} }
 
 func switchSocket(c agentconfig.Config) string { return filepath.Join(c.SwitchRunDir, "db.sock") }
 
@@ -67,7 +73,7 @@ func switchControl(c agentconfig.Config) ovs.Control {
 	return ovs.Control(filepath.Join(c.SwitchRunDir, "ovs-vswitchd.ctl"))
 }
 
-// configureSwitch creates the bridge with the ports that every node has.
+// configureSwitch creates the bridge with the VXLAN port.
 func (d *daemon) configureSwitch(ctx context.Context) error {
 	ids := map[string]string{"system-id": d.Node, "hostname": d.Node}
 	if !d.vswitch.HasRootIDs(ids) {
@@ -79,20 +85,29 @@ func (d *daemon) configureSwitch(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.vswitch.EnsureBridge(ctx, ovs.Bridge{Name: agentconfig.Bridge, Userspace: d.userspace, Secure: true}); err != nil {
+	bridge := ovs.Bridge{Name: agentconfig.Bridge, Userspace: d.userspace, Secure: true}
+	missing := !d.vswitch.HasBridge(bridge)
+	if err := d.vswitch.EnsureBridge(ctx, bridge); err != nil {
 		return err
+	}
+	d.repairs.Ensured("bridge "+agentconfig.Bridge, "", missing)
+	if missing {
+		d.bridges++
 	}
 	return d.ensurePort(ctx, ovs.Port{
 		Name: agentconfig.VXLAN, Type: "vxlan", Number: flows.TunnelPort,
 		Options: map[string]string{"remote_ip": "flow", "key": "flow", "dst_port": strconv.Itoa(d.Config.VXLANPort)},
-	})
+	}, 0)
 }
 
-// ensurePort adds a port that every node has, and reports if it has not got its number.
-func (d *daemon) ensurePort(ctx context.Context, p ovs.Port) error {
+// ensurePort adds a port that every node has, and returns an error if it has the wrong number. Adding a missing port counts as a repair unless the bridge or
+// the interface (index) was replaced.
+func (d *daemon) ensurePort(ctx context.Context, p ovs.Port, index int) error {
+	_, existed := d.vswitch.Interface(p.Name)
 	if err := d.vswitch.EnsurePort(ctx, agentconfig.Bridge, p); err != nil {
 		return err
 	}
+	d.repairs.Ensured(fmt.Sprintf("port %s of bridge %s", p.Name, agentconfig.Bridge), fmt.Sprint(d.bridges, index), !existed)
 	if i, exists := d.vswitch.Interface(p.Name); exists && i.Port > 0 && i.Port != int(p.Number) {
 		return errors.Join(
 			fmt.Errorf("port %s of bridge %s has number %d, not %d; it is created again", p.Name, agentconfig.Bridge, i.Port, p.Number),
@@ -102,14 +117,14 @@ func (d *daemon) ensurePort(ctx context.Context, p ovs.Port) error {
 	return nil
 }
 
-// connectUnderlay repairs the way of tunnel packets between Open vSwitch and the node.
+// connectUnderlay repairs the underlay between Open vSwitch and the node.
 func (d *daemon) connectUnderlay(ctx context.Context, address netip.Addr) error {
 	mtu, err := ovs.MTUOf(address)
 	if err != nil {
 		return err
 	}
-	if most := mtu - agentconfig.VXLANOverhead; d.Config.PodMTU() > most {
-		return fmt.Errorf("the interface of node %s with address %s has MTU %d, and pods with MTU %d need %d more for VXLAN; an MTU of %d fits", d.Node, address, mtu, d.Config.PodMTU(), agentconfig.VXLANOverhead, most)
+	if limit := mtu - agentconfig.VXLANOverhead; d.Config.PodMTU() > limit {
+		return fmt.Errorf("the interface of node %s with address %s has MTU %d, and pods with MTU %d need %d more for VXLAN; an MTU of %d fits", d.Node, address, mtu, d.Config.PodMTU(), agentconfig.VXLANOverhead, limit)
 	}
 	if !d.userspace {
 		return nil
@@ -118,7 +133,7 @@ func (d *daemon) connectUnderlay(ctx context.Context, address netip.Addr) error 
 	if _, err := d.place.Links(); err != nil {
 		return err // the process that runs Open vSwitch creates the namespace
 	}
-	if err := d.underlay.Prepare(ctx); err != nil {
+	if err := d.prepareUnderlay(ctx); err != nil {
 		return err
 	}
 	if err := d.vswitch.EnsureBridge(ctx, ovs.Bridge{Name: d.underlay.Bridge, Userspace: true}); err != nil {
@@ -130,20 +145,45 @@ func (d *daemon) connectUnderlay(ctx context.Context, address netip.Addr) error 
 	return d.underlay.Connect(ctx, switchControl(d.Config))
 }
 
-// resumeUnderlay lets tunnels work that an earlier process has made, while the node's address is not known since the API server does not answer:
-// Open vSwitch may have restarted meanwhile.
+// prepareUnderlay prepares the underlay, and records whether a third party had changed its rules.
+func (d *daemon) prepareUnderlay(ctx context.Context) error {
+	t := underlayRules(d.Config, d.underlay.Node)
+	changed, err := d.translation.modified(ctx, t)
+	if err != nil {
+		return err
+	}
+	if changed {
+		d.repairs.Made(t.title())
+	}
+	if err := d.underlay.Prepare(ctx); err != nil {
+		return err
+	}
+	return d.translation.record(ctx, t)
+}
+
+// underlayRules returns the nftables table of the underlay.
+func underlayRules(c agentconfig.Config, address netip.Addr) nftTable {
+	t := nftTable{family: knftables.IPv4Family, name: ovs.UnderlayTable}
+	for _, c := range (ovs.Underlay{Ports: tunnelPorts(c), Node: address}).Chains() {
+		t.chains = append(t.chains, chain{name: c.Name, kind: knftables.FilterType, hook: c.Hook, priority: c.Priority, rules: c.Rules})
+	}
+	return t
+}
+
+// resumeUnderlay restores the tunnels of an earlier process while the node's address is unknown because the API server does not respond: Open vSwitch may have
+// restarted in the meantime.
 func (d *daemon) resumeUnderlay(ctx context.Context) error {
 	if _, exists := d.vswitch.Interface(d.underlay.Bridge); !d.userspace || !exists {
 		return nil
 	}
 	if err := d.underlay.Route(ctx, switchControl(d.Config)); err != nil {
-		return fmt.Errorf("let the tunnels of an earlier process work: %w", err)
+		return fmt.Errorf("restore the tunnels of an earlier process: %w", err)
 	}
 	return nil
 }
 
-// watchDaemon notices at once that ovs-vswitchd has been started again: it does not know the route of tunnels then. Its control socket
-// keeps connections that ask nothing until it ends.
+// watchDaemon triggers a reconcile when ovs-vswitchd restarts, since it loses the route of tunnels. It keeps a connection to the control socket, which ends
+// with the process.
 func (d *daemon) watchDaemon(ctx context.Context) {
 	for ctx.Err() == nil {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", string(switchControl(d.Config)))
@@ -153,13 +193,13 @@ func (d *daemon) watchDaemon(ctx context.Context) {
 		}
 		d.changed.Fire()
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		_, _ = conn.Read(make([]byte, 1)) // it returns when the process has ended
+		_, _ = conn.Read(make([]byte, 1)) // returns when the process has ended
 		stop()
 		_ = conn.Close()
 	}
 }
 
-// podIDs are the external IDs of a pod's interface.
+// podIDs returns the external IDs of a pod's interface.
 func podIDs(c cniserver.Call, address netip.Addr, limits bandwidth.Limits) map[string]string {
 	pod := c.Pod()
 	ids := map[string]string{idSandbox: c.ContainerID, idAddress: address.String(), idNamespace: pod.Namespace, idName: pod.Name, idUID: pod.UID}
@@ -171,24 +211,24 @@ func podIDs(c cniserver.Call, address netip.Addr, limits bandwidth.Limits) map[s
 	return ids
 }
 
-// limitsOf reads the limits in the external IDs of a pod's interface.
+// limitsOf reads the bandwidth limits from the external IDs of a pod's interface.
 func limitsOf(ids map[string]string) (l bandwidth.Limits) {
 	for name, to := range map[string]*uint64{idIngress: &l.Ingress, idEgress: &l.Egress} {
-		*to, _ = strconv.ParseUint(ids[name], 10, 64) // the agent writes them; without one there is no limit
+		*to, _ = strconv.ParseUint(ids[name], 10, 64) // last by the agent; missing if there is no limit
 	}
 	return l
 }
 
-// podPort is the port of a pod. Its number follows from the address, so that it is the same after the database was lost.
+// podPort returns the port of a pod. Its number is derived from the address, so that it stays the same if the database is lost.
 func podPort(c cniserver.Call, block netip.Prefix, address netip.Addr, limits bandwidth.Limits) ovs.Port {
 	number := flows.NodePort + offset(block, address)
-	if number > 0xfe00 { // OpenFlow's ports end there
+	if number > 0xfe00 { // the highest OpenFlow port number
 		number = 0
 	}
 	return ovs.Port{Name: linkName(c), Number: number, ExternalIDs: podIDs(c, address, limits)}
 }
 
-// offset is the place of an address in a block.
+// offset returns the index of an address in a block.
 func offset(block netip.Prefix, address netip.Addr) uint32 {
 	var n uint32
 	first, a := block.Masked().Addr().As4(), address.As4()
@@ -198,7 +238,7 @@ func offset(block netip.Prefix, address netip.Addr) uint32 {
 	return n
 }
 
-// locals are the pods that are attached, as Open vSwitch's database has them.
+// locals returns the attached pods in the database of Open vSwitch.
 func (d *daemon) locals() []local {
 	var out []local
 	for _, i := range d.vswitch.Interfaces() {
@@ -214,7 +254,7 @@ func (d *daemon) locals() []local {
 	return out
 }
 
-// restore adds the ports of pods that are missing in Open vSwitch while the pods' links exist: its database was lost.
+// restore adds ports that are missing in Open vSwitch although the pods' links exist: the database was lost.
 func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 	links, err := d.place.Links()
 	if err != nil {
@@ -225,7 +265,12 @@ func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 		_, exists := ports[linkName(c)]
 		return !exists && links[linkName(c)]
 	}
+	var restored atomic.Bool
+	defer func() {
+		d.repairs.Ensured("the ports of pods of bridge "+agentconfig.Bridge, fmt.Sprint(d.bridges), restored.Load())
+	}()
 	return d.server.Each(ctx, lost, func(ctx context.Context, c cniserver.Call) error {
+		restored.Store(true)
 		given, err := d.addresses.of(c.ContainerID, c.IfName)
 		if err != nil {
 			return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
@@ -236,11 +281,10 @@ func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 		}
 		limits, err := bandwidth.Read(pod.Annotations)
 		if err != nil {
-			// They were valid when the pod was attached.
-			d.Log.Warn("a pod gets its port back without limits of its bandwidth", "pod", c.Pod().Namespace+"/"+c.Pod().Name, "error", err)
+			// The limits were valid when the pod was attached.
+			d.Log.Warn("restoring the port of a pod without bandwidth limits", "pod", c.Pod().Namespace+"/"+c.Pod().Name, "error", err)
 		}
-		d.Log.Warn("the port of a pod is missing in Open vSwitch and is added again", "port", linkName(c), "pod", c.Pod().Namespace+"/"+c.Pod().Name)
-		d.metrics.repairs.Inc()
+		d.Log.Warn("restoring the port of a pod, which is missing in Open vSwitch", "port", linkName(c), "pod", c.Pod().Namespace+"/"+c.Pod().Name)
 		configuration, err := d.vswitch.Configuration(ctx)
 		if err != nil {
 			return err
@@ -249,13 +293,13 @@ func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 	})
 }
 
-// prune removes the ports of pods whose interface does not exist any more: it went with the pod's network namespace.
+// prune removes the ports of pods whose interface was deleted with the pod's network namespace.
 func (d *daemon) prune(ctx context.Context) error {
-	gone, err := d.vswitch.WithoutLink(d.place)
+	stale, err := d.vswitch.WithoutLink(d.place)
 	errs := []error{err}
-	for name, i := range gone {
+	for name, i := range stale {
 		if i.ExternalIDs[idSandbox] != "" {
-			d.Log.Info("the port of a sandbox that is gone is removed", "port", name, "pod", i.ExternalIDs[idNamespace]+"/"+i.ExternalIDs[idName], "sandbox", i.ExternalIDs[idSandbox])
+			d.Log.Info("removing the port of a sandbox that no longer exists", "port", name, "pod", i.ExternalIDs[idNamespace]+"/"+i.ExternalIDs[idName], "sandbox", i.ExternalIDs[idSandbox])
 			errs = append(errs, d.vswitch.DeletePort(ctx, agentconfig.Bridge, name))
 		}
 	}

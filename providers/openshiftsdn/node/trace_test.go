@@ -87,7 +87,7 @@ func (c *cluster) agrees(t *testing.T, row traced) {
 		p.From, from = provider.TraceEnd{Node: row.node.name, Address: row.node.address}, row.node.name
 		_, err = nodetest.Ask(row.node.at, address, 2*time.Second)
 	}
-	steps, failure := openshiftsdn.New().Follow(t.Context(), provider.TraceAccess{Objects: c.client, Spec: c.spec(), Run: c.run}, p)
+	steps, failure := openshiftsdn.New().Trace(t.Context(), provider.TraceAccess{Objects: c.client, Spec: c.spec(), Run: c.run}, p)
 	if failure != nil {
 		t.Errorf("%s: %v", row.why, failure)
 		return
@@ -118,7 +118,7 @@ func traceWithoutPort(t *testing.T, c *cluster, from, to *pod) {
 		{From: end, To: absent, Protocol: corev1.ProtocolTCP, Port: 80},
 		{From: absent, To: end, Protocol: corev1.ProtocolTCP, Port: 80},
 	} {
-		steps, err := openshiftsdn.New().Follow(t.Context(), provider.TraceAccess{Objects: c.client, Spec: c.spec(), Run: c.run}, p)
+		steps, err := openshiftsdn.New().Trace(t.Context(), provider.TraceAccess{Objects: c.client, Spec: c.spec(), Run: c.run}, p)
 		if err != nil || len(steps) == 0 || !steps[len(steps)-1].Stops {
 			t.Errorf("%s to %s: %v %v", p.From.Address, p.To.Address, steps, err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
-// applyNodePort makes tun0, by which the node's kernel is connected to the bridge, as it should be: its addresses, and the routes to pods and Services.
+// applyNodePort reconciles tun0, which connects the node's kernel to the bridge: its addresses, and the routes to pods and Services.
 func (d *daemon) applyNodePort(ctx context.Context, block netip.Prefix) error {
 	link, err := d.nodeLink(ctx)
 	if err != nil {
@@ -35,25 +35,24 @@ func (d *daemon) applyNodePort(ctx context.Context, block netip.Prefix) error {
 		routes[p] = netip.Addr{}
 	}
 	masquerade := flows.MasqueradeAddress(block)
+	addresses := []netip.Prefix{netip.PrefixFrom(flows.RouterAddress(block), block.Bits()), netip.PrefixFrom(masquerade, masquerade.BitLen())}
 	return errors.Join(
 		ovs.PodLink{Name: agentconfig.Tunnel, PodName: agentconfig.Tunnel, Place: d.place}.SetMTU(d.Config.MTU, d.Config.Migration.Routable()), netlink.LinkSetUp(link),
-		links.SetAddresses(link, []netip.Prefix{
-			netip.PrefixFrom(flows.RouterAddress(block), block.Bits()), netip.PrefixFrom(masquerade, masquerade.BitLen()),
-		}),
-		links.SetRoutes(link, routes, d.Config.Migration.Routable()),
+		d.repairs.Setting("the addresses of "+agentconfig.Tunnel, link.Attrs().Index, addresses)(links.SetAddresses(link, addresses)),
+		d.repairs.Setting("the routes of "+agentconfig.Tunnel, link.Attrs().Index, routes)(links.SetRoutes(link, routes, d.Config.Migration.Routable())),
 		sysctl.Set(d.Config.ProcSys, "net/ipv4/ip_forward", "1"),
-		// Answers may take another way than the kernel would choose: loose reverse path filtering.
+		// Replies may take another path than the kernel would choose: loose reverse path filtering.
 		sysctl.Set(d.Config.ProcSys, "net/ipv4/conf/"+agentconfig.Tunnel+"/rp_filter", "2"),
 	)
 }
 
-// nodeLink returns tun0, which is a port of the bridge: with the userspace datapath the end of a pair of interfaces, since its own ones lose their
-// addresses when ovs-vswitchd ends, and an internal port of the bridge with the kernel's.
+// nodeLink returns tun0, a port of the bridge. With the kernel datapath it is an internal port. With the userspace datapath it is the end of a veth pair,
+// since internal ports lose their addresses when ovs-vswitchd ends.
 func (d *daemon) nodeLink(ctx context.Context) (netlink.Link, error) {
 	port := ovs.Port{Name: agentconfig.Tunnel, Number: flows.NodePort}
 	if !d.userspace {
 		port.Type = "internal"
-		if err := d.ensurePort(ctx, port); err != nil {
+		if err := d.ensurePort(ctx, port, 0); err != nil {
 			return nil, err
 		}
 		return netlink.LinkByName(agentconfig.Tunnel)
@@ -66,15 +65,16 @@ func (d *daemon) nodeLink(ctx context.Context) (netlink.Link, error) {
 	link, err := netlink.LinkByName(agentconfig.Tunnel)
 	if err == nil {
 		if _, peerErr := inside.LinkByName(agentconfig.Tunnel); ovs.LinkMissing(peerErr) {
-			// Its other end is in a namespace that is gone.
+			// Its other end was deleted with its network namespace.
 			if err := netlink.LinkDel(link); err != nil {
 				return nil, err
 			}
 			err = peerErr
 		}
 	}
-	if ovs.LinkMissing(err) {
-		// Open vSwitch does not open an interface again that has been replaced.
+	missing := ovs.LinkMissing(err)
+	if missing {
+		// Open vSwitch does not reopen a replaced interface.
 		if err := d.vswitch.DeletePort(ctx, agentconfig.Bridge, agentconfig.Tunnel); err != nil {
 			return nil, err
 		}
@@ -83,12 +83,13 @@ func (d *daemon) nodeLink(ctx context.Context) (netlink.Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.repairs.Ensured("interface "+agentconfig.Tunnel, "", missing)
 	peer, err := inside.LinkByName(agentconfig.Tunnel)
 	if err != nil {
 		return nil, err
 	}
 	return link, errors.Join(
-		inside.LinkSetUp(peer), ovs.DisableTxOffload(agentconfig.Tunnel), d.ensurePort(ctx, port),
+		inside.LinkSetUp(peer), ovs.DisableTxOffload(agentconfig.Tunnel), d.ensurePort(ctx, port, link.Attrs().Index),
 	)
 }
 

@@ -27,41 +27,40 @@ import (
 
 const (
 	topicIdling agent.Topic = "idling"
-	// idleTable is the table of nftables that holds back packets to idled Services.
+	// idleTable is the nftables table that holds back packets to idled Services.
 	idleTable = "openshift-sdn-idle"
-	// heldAddresses and heldNodePorts are its sets of Services' ports, asking the ports whose packets were reported lately, heldCounter what was
-	// held back.
-	heldAddresses, heldNodePorts, asking, heldCounter = "addresses", "nodeports", "asking", "held"
-	// logGroup is the group in which the kernel reports packets.
+	// heldAddresses and heldNodePorts are the sets of ports of idled Services. reportedPorts is the set of ports with recently reported packets. heldCounter
+	// counts the packets held back.
+	heldAddresses, heldNodePorts, reportedPorts, heldCounter = "addresses", "nodeports", "asking", "held"
+	// logGroup is the NFLOG group of reported packets.
 	logGroup = 19111
-	// askingFor is how long the kernel remembers that it has reported packets to a port.
-	askingFor = 10 * time.Second
-	// askLimitEvent is how long the API server may take to create an Event.
-	askLimitEvent = 10 * time.Second
-	// beforeRejection is before the priority of kube-proxy's chains that reject packets to Services without endpoints.
+	// reportInterval is how long the kernel suppresses further reports for a port.
+	reportInterval = 10 * time.Second
+	// eventTimeout is the timeout of creating an Event.
+	eventTimeout = 10 * time.Second
+	// beforeRejection is a priority before kube-proxy's chains that reject packets to Services without endpoints.
 	beforeRejection knftables.BaseChainPriority = "-10"
 )
 
-// unidler holds back packets to idled Services that kube-proxy does not translate, since they have no endpoints, and asks for the Services'
-// pods. Clients send again what was held back.
+// unidler holds back packets to idled Services, which have no endpoints, and requests their pods with Events. Clients retransmit the packets.
 type unidler struct {
 	node    string
 	client  kubernetes.Interface
 	log     *slog.Logger
 	note    func(error)
 	objects *objects
-	table   keptTable
-	// repaired is called when a third party has changed the rules.
-	repaired func()
+	table   managedTable
+	// repaired is called with the title of the table after a change by a third party was undone.
+	repaired func(string)
 	changed  agent.Trigger
-	// held counts packets that were held back, ports the ports of Services to which they would be.
+	// held counts the packets held back. ports is the number of idled Service ports.
 	held, ports atomic.Int64
 
 	mu     sync.Mutex
 	holder idling.Holder
 }
 
-func newUnidler(client kubernetes.Interface, node string, log *slog.Logger, note func(error), repaired func()) *unidler {
+func newUnidler(client kubernetes.Interface, node string, log *slog.Logger, note func(error), repaired func(string)) *unidler {
 	u := &unidler{node: node, client: client, log: log, note: note, changed: agent.NewTrigger(), repaired: repaired}
 	u.objects = &objects{version: agent.NewCell(0), changed: u.changed.Fire, failures: map[string]error{}}
 	u.objects.services = u.objects.watch(client.CoreV1().RESTClient(), "services", &corev1.Service{}, fields.Everything())
@@ -69,17 +68,17 @@ func newUnidler(client kubernetes.Interface, node string, log *slog.Logger, note
 	return u
 }
 
-// run works until the context ends, and leaves the rules as they are: what is held back while no process runs is sent again.
+// run works until the context ends. The rules stay; clients retransmit the packets that are held back in the meantime.
 func (u *unidler) run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { u.objects.run(ctx) })
 	all.Go(func() { u.listen(ctx) })
 	var beat agent.Beat
-	agent.Keeper{Apply: u.apply, Every: lookEvery, Settle: settle, Changed: u.changed, Now: time.Now, Beat: &beat}.Run(ctx)
+	agent.Loop{Apply: u.apply, Interval: resyncInterval, Debounce: debounce, Changed: u.changed, Now: time.Now, Beat: &beat}.Run(ctx)
 }
 
-// apply has the kernel hold back what should be.
+// apply reconciles the kernel's rules.
 func (u *unidler) apply(ctx context.Context) error {
 	err := u.objects.problem()
 	if u.objects.synced() {
@@ -91,9 +90,10 @@ func (u *unidler) apply(ctx context.Context) error {
 
 func (u *unidler) ensure(ctx context.Context) error {
 	ports := u.idled()
-	restored, err := u.table.ensure(ctx, idleRules(ports))
+	t := idleRules(ports)
+	restored, err := u.table.ensure(ctx, t)
 	if restored {
-		u.repaired()
+		u.repaired(t.title())
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (u *unidler) ensure(ctx context.Context) error {
 	return u.count(ctx)
 }
 
-// idled are the ports of Services to which packets are held back now.
+// idled returns the ports of idled Services.
 func (u *unidler) idled() []idling.Port {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,7 +114,7 @@ func (u *unidler) idled() []idling.Port {
 
 var counted = regexp.MustCompile(`packets (\d+) bytes`)
 
-// count reads how many packets were held back.
+// count reads the number of packets held back.
 func (u *unidler) count(ctx context.Context) error {
 	out, err := runNFT(ctx, "list", "counter", "ip", idleTable, heldCounter)
 	if err != nil {
@@ -128,20 +128,20 @@ func (u *unidler) count(ctx context.Context) error {
 	return nil
 }
 
-// listen takes the packets that the kernel holds back.
+// listen receives the packets that the kernel holds back.
 func (u *unidler) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := nflog.Listen(ctx, logGroup, func(p nflog.Packet) { u.packet(ctx, p) }); err != nil {
-			u.log.Warn("packets to idled Services are not noticed", "error", err)
-			agent.Pause(ctx, lookEvery, nil)
+			u.log.Warn("cannot receive packets to idled Services", "error", err)
+			agent.Pause(ctx, resyncInterval, nil)
 		}
 	}
 }
 
-// protocolNames are those that Services have, by number.
+// protocolNames maps protocol numbers to the protocols of Services.
 var protocolNames = map[uint8]corev1.Protocol{6: corev1.ProtocolTCP, 17: corev1.ProtocolUDP, 132: corev1.ProtocolSCTP}
 
-// packet asks for the pods of the Service of a packet, once a burst.
+// packet requests the pods of a packet's Service, once per burst.
 func (u *unidler) packet(ctx context.Context, p nflog.Packet) {
 	now := time.Now()
 	u.mu.Lock()
@@ -153,14 +153,14 @@ func (u *unidler) packet(ctx context.Context, p nflog.Packet) {
 		service, ask = u.holder.Held(now, port)
 	}
 	if ask {
-		go u.ask(ctx, service, port, now)
+		go u.requestPods(ctx, service, port, now)
 	}
 }
 
-// ask creates the Event that asks for pods. Controllers look at the time of the last occurrence; the message differs each time, so that no
-// program takes two for one.
-func (u *unidler) ask(ctx context.Context, s idling.Service, p idling.Port, now time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, askLimitEvent)
+// requestPods creates the Event that requests pods. Controllers use the time of the last occurrence. The message differs each time, so that clients do not
+// deduplicate the Events.
+func (u *unidler) requestPods(ctx context.Context, s idling.Service, p idling.Port, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	at := metav1.NewTime(now)
 	event := &corev1.Event{
@@ -172,17 +172,17 @@ func (u *unidler) ask(ctx context.Context, s idling.Service, p idling.Port, now 
 		Source: corev1.EventSource{Component: component, Host: u.node}, ReportingController: component, ReportingInstance: u.node,
 	}
 	if _, err := u.client.CoreV1().Events(s.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
-		u.log.Warn("the pods of an idled Service were not asked for; the next packet asks again", "service", s.String(), "error", err)
+		u.log.Warn("cannot request the pods of an idled Service; the next packet retries", "service", s.String(), "error", err)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.holder.Unasked(s.NamespacedName)
 		return
 	}
-	u.log.Info("the pods of an idled Service were asked for", "service", s.String())
+	u.log.Info("requested the pods of an idled Service", "service", s.String())
 }
 
-// idleRules are what holds back packets to ports. It is done where kube-proxy rejects packets to Services without endpoints: what it translates to an
-// endpoint before does not have the Service's address any more.
+// idleRules returns the table that holds back packets to ports. Its chains run where kube-proxy rejects packets to Services without endpoints; packets that
+// were translated to an endpoint no longer have the Service's address.
 func idleRules(ports []idling.Port) nftTable {
 	const key = "meta l4proto . th dport"
 	addresses := collection{name: heldAddresses, kind: "ipv4_addr . inet_proto . inet_service"}
@@ -203,13 +203,13 @@ func idleRules(ports []idling.Port) nftTable {
 	return nftTable{
 		family: knftables.IPv4Family, name: idleTable, counters: []string{heldCounter},
 		collections: []collection{addresses, nodePorts, {
-			name: asking, kind: addresses.kind, flags: []knftables.SetFlag{knftables.DynamicFlag, knftables.TimeoutFlag}, timeout: askingFor, size: 16384,
+			name: reportedPorts, kind: addresses.kind, flags: []knftables.SetFlag{knftables.DynamicFlag, knftables.TimeoutFlag}, timeout: reportInterval, size: 16384,
 		}},
 		chains: []chain{
 			{name: "hold", rules: []string{
 				"counter name " + heldCounter,
-				// A flood of packets to one port neither keeps the agent busy nor hides packets to others.
-				knftables.Concat("add @"+asking, "{ ip daddr .", key, "limit rate 1/second burst 3 packets } log group", logGroup),
+				// Packets to one port must neither overload the agent nor hide packets to other ports.
+				knftables.Concat("add @"+reportedPorts, "{ ip daddr .", key, "limit rate 1/second burst 3 packets } log group", logGroup),
 				"drop",
 			}},
 			at(knftables.ForwardHook, toService), at(knftables.InputHook, toService, toNode), at(knftables.OutputHook, toService, toNode),

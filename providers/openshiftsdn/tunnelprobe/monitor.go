@@ -1,5 +1,5 @@
-// Package tunnelprobe finds out which nodes answer through the tunnels of the network. A node that fails is noticed within 4.1 s: 2 s until
-// the next probe, and three tries of 0.7 s.
+// Package tunnelprobe probes nodes through the tunnels of the network. A failed node is detected within 4.1 s: 2 s until the next probe, and three attempts of
+// 0.7 s.
 package tunnelprobe
 
 import (
@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// Every is how often a node is probed that answers.
-	Every = 2 * time.Second
-	// Limit is how long one try may take.
-	Limit = 700 * time.Millisecond
-	// Tries is after how many failures a node is lost.
-	Tries = 3
-	// port is discard: hosts answer that no program listens, or that one does.
+	// Interval is the time between two successful probes of a node.
+	Interval = 2 * time.Second
+	// Timeout is the timeout of one attempt.
+	Timeout = 700 * time.Millisecond
+	// Attempts is the number of consecutive failures after which a node is Unreachable.
+	Attempts = 3
+	// port is discard: a host either accepts or refuses the connection.
 	port = 9
 )
 
-// State is what is known of a node.
+// State is the state of a node.
 type State int
 
-// The states. The zero value is Unknown: no probe has been decided yet.
+// States of a node. The zero value is Unknown: no probe has finished yet.
 const (
 	Unknown State = iota
-	Answers
-	Lost
+	Reachable
+	Unreachable
 )
 
-// Monitor probes nodes. Make it with New.
+// Monitor probes nodes. Use New to create one.
 type Monitor struct {
 	probe   func(context.Context, netip.Addr) error
 	changed func()
@@ -44,15 +44,14 @@ type Monitor struct {
 	all     sync.WaitGroup
 }
 
-// target is a node that is probed.
+// target is a probed node.
 type target struct {
 	address netip.Addr
 	state   State
 	stop    context.CancelFunc
 }
 
-// New returns a monitor that probes with a function, Probe if it is nil, and calls another one when a state has changed. That one must not
-// block.
+// New returns a monitor. probe is Probe if nil. changed is called after a state change, and must not block.
 func New(probe func(context.Context, netip.Addr) error, changed func()) *Monitor {
 	if probe == nil {
 		probe = Probe
@@ -60,8 +59,7 @@ func New(probe func(context.Context, netip.Addr) error, changed func()) *Monitor
 	return &Monitor{probe: probe, changed: changed, targets: map[string]*target{}}
 }
 
-// Watch has exactly these nodes probed, by their names, until the context ends or Watch is called again. A node keeps its state while its
-// address is the same.
+// Watch probes exactly these nodes, by name, until the context ends or Watch is called again. A node keeps its state while its address is unchanged.
 func (m *Monitor) Watch(ctx context.Context, nodes map[string]netip.Addr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,10 +81,10 @@ func (m *Monitor) Watch(ctx context.Context, nodes map[string]netip.Addr) {
 	}
 }
 
-// Wait returns when no node is probed any more.
+// Wait returns when all probes have stopped.
 func (m *Monitor) Wait() { m.all.Wait() }
 
-// State is that of a node; Unknown also for one that is not probed.
+// State returns the state of a node; Unknown if it is not probed.
 func (m *Monitor) State(name string) State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,22 +100,22 @@ func (m *Monitor) run(ctx context.Context, t *target) {
 	failures := 0
 	for {
 		started := time.Now()
-		limited, cancel := context.WithTimeout(ctx, Limit)
+		limited, cancel := context.WithTimeout(ctx, Timeout)
 		err := m.probe(limited, t.address)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		pause := Every - time.Since(started)
+		pause := Interval - time.Since(started)
 		switch {
 		case err == nil:
 			failures = 0
-			m.set(t, Answers)
-		case failures+1 < Tries:
+			m.set(t, Reachable)
+		case failures+1 < Attempts:
 			failures++
-			pause = Limit - time.Since(started)
+			pause = Timeout - time.Since(started)
 		default:
-			m.set(t, Lost)
+			m.set(t, Unreachable)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -139,7 +137,7 @@ func (m *Monitor) set(t *target, s State) {
 	}
 }
 
-// Probe opens a connection to a host. It succeeds also if the host refuses it: the error is that nothing came back.
+// Probe opens a TCP connection to a host. It also succeeds if the host refuses the connection. An error means that the host did not respond.
 func Probe(ctx context.Context, address netip.Addr) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", netip.AddrPortFrom(address, port).String())
 	if err == nil {

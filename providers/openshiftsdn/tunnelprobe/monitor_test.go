@@ -44,7 +44,7 @@ func TestAFailedNodeIsNoticedInTime(t *testing.T) {
 		}
 		m.Watch(ctx, map[string]netip.Addr{"a": address})
 		synctest.Wait()
-		if m.State("a") != Answers || changes.Load() != 1 {
+		if m.State("a") != Reachable || changes.Load() != 1 {
 			t.Fatalf("state %d after %d changes", m.State("a"), changes.Load())
 		}
 		time.Sleep(time.Minute)
@@ -52,7 +52,7 @@ func TestAFailedNodeIsNoticedInTime(t *testing.T) {
 			t.Error("a change is reported of a node that stays")
 		}
 
-		n.lose.Store(Tries - 1)
+		n.lose.Store(Attempts - 1)
 		time.Sleep(time.Minute)
 		if changes.Load() != 1 {
 			t.Error("two lost packets are a failure")
@@ -61,15 +61,15 @@ func TestAFailedNodeIsNoticedInTime(t *testing.T) {
 		time.Sleep(time.Millisecond) // right after a probe
 		n.lose.Store(0)
 		n.up.Store(false)
-		time.Sleep(Every + Tries*Limit)
+		time.Sleep(Interval + Attempts*Timeout)
 		synctest.Wait()
-		if m.State("a") != Lost {
+		if m.State("a") != Unreachable {
 			t.Error("the failure is not noticed within 4.1 s")
 		}
 		n.up.Store(true)
-		time.Sleep(Every + Limit)
+		time.Sleep(Interval + Timeout)
 		synctest.Wait()
-		if m.State("a") != Answers || changes.Load() != 3 {
+		if m.State("a") != Reachable || changes.Load() != 3 {
 			t.Errorf("state %d after %d changes: it is back", m.State("a"), changes.Load())
 		}
 
@@ -94,14 +94,14 @@ func TestANodeThatWasNeverSeenIsNotOnline(t *testing.T) {
 		m := New(n.probe, func() {})
 		ctx, cancel := context.WithCancel(t.Context())
 		m.Watch(ctx, map[string]netip.Addr{"a": address})
-		time.Sleep(Limit)
+		time.Sleep(Timeout)
 		synctest.Wait()
 		if m.State("a") != Unknown {
 			t.Error("one lost packet decides")
 		}
-		time.Sleep(Tries * Limit)
+		time.Sleep(Attempts * Timeout)
 		synctest.Wait()
-		if m.State("a") != Lost {
+		if m.State("a") != Unreachable {
 			t.Error("it is not lost")
 		}
 		cancel()
@@ -126,10 +126,10 @@ func TestProbe(t *testing.T) {
 		{"a host that is switched off", "10.128.4.1", false},
 		{"a host that no one knows", "10.128.6.1", false},
 		{"a host without a route", "192.0.2.1", false},
-		{"a host whose router says that it is unreachable", "10.129.0.1", false},
+		{"a host that its router reports as unreachable", "10.129.0.1", false},
 	} {
 		if err := ns.WithNetNSPath(inside.Path(), func(ns.NetNS) error {
-			ctx, cancel := context.WithTimeout(t.Context(), Limit)
+			ctx, cancel := context.WithTimeout(t.Context(), Timeout)
 			defer cancel()
 			return Probe(ctx, netip.MustParseAddr(test.address))
 		}); (err == nil) != test.answers {

@@ -10,11 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// change answers the request of a NetNamespace: it returns a copy without it, with another VNID if that is granted. done is false if the
-// answer has to wait.
+// change handles the change request of a NetNamespace. It returns a copy without the request, and with another VNID if the request is granted. done is false
+// if the request has to wait.
 func (p *planner) change(n *sdnv1.NetNamespace) (out *sdnv1.NetNamespace, done bool) {
 	request := n.Annotations[sdnv1.AnnotationChangeNetwork]
-	out = answered(n)
+	out = withoutRequest(n)
 	if p.Mode != agentconfig.Multitenant {
 		p.refuse(n, "network plugin does not allow NetNamespace renumbering")
 		return out, true
@@ -40,7 +40,7 @@ func (p *planner) change(n *sdnv1.NetNamespace) (out *sdnv1.NetNamespace, done b
 	return out, true
 }
 
-// requested is the VNID that a NetNamespace is to have: its own one if the request is refused.
+// requested returns the requested VNID; the current one if the request is refused.
 func (p *planner) requested(n *sdnv1.NetNamespace, request string) (vnid uint32, done bool) {
 	target, join := strings.CutPrefix(request, sdnv1.ChangeJoin)
 	switch {
@@ -57,16 +57,15 @@ func (p *planner) requested(n *sdnv1.NetNamespace, request string) (vnid uint32,
 		p.refuse(n, "request %q is unknown: write global, isolate, or join: and the name of a namespace", request)
 	case target == n.Name:
 		p.refuse(n, "request %q: a namespace cannot join itself", request)
-	case p.named[target] == nil || !Valid(p.named[target]):
+	case p.byName[target] == nil || !Valid(p.byName[target]):
 		p.refuse(n, "request %q: there is no valid NetNamespace %q", request, target)
 	default:
-		return p.named[target].NetID, true
+		return p.byName[target].NetID, true
 	}
 	return n.NetID, true
 }
 
-// allocate returns a VNID that no namespace has and that none had lately. ok is false if the record has to be written first, or none is
-// free.
+// allocate returns a VNID that no namespace has or recently had. ok is false if the record must be written first, or if no VNID is free.
 func (p *planner) allocate(object runtime.Object) (vnid uint32, ok bool) {
 	if uint32(len(p.shared)+len(p.record.Released)) >= cycle {
 		p.problem(object, ReasonExhausted, "all VNIDs are in use or were until lately")
@@ -83,7 +82,7 @@ func (p *planner) allocate(object runtime.Object) (vnid uint32, ok bool) {
 	return 0, false
 }
 
-// release notes that a NetNamespace leaves a VNID. ok is false if that has to wait.
+// release records that a NetNamespace leaves a VNID. ok is false if that has to wait.
 func (p *planner) release(vnid uint32) (ok bool) {
 	if vnid < sdnv1.VNIDFirst || vnid > sdnv1.VNIDLast || p.shared[vnid] > 1 {
 		p.shared[vnid]--
@@ -91,7 +90,7 @@ func (p *planner) release(vnid uint32) (ok bool) {
 	}
 	p.released = true
 	if _, rests := p.record.Released[vnid]; !rests && ahead(p.plan.Cursor, vnid) < near {
-		if len(p.record.Released) >= mostReleased {
+		if len(p.record.Released) >= maxReleased {
 			return false
 		}
 		if p.record.Released == nil {

@@ -9,13 +9,13 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
-// Valid reports whether a NetNamespace is one of a namespace, with a VNID that namespaces can have. Others are reported and ignored.
+// Valid reports whether a NetNamespace belongs to a namespace and has a valid VNID. Invalid ones are reported and ignored.
 func Valid(n *sdnv1.NetNamespace) bool {
 	return n.NetName == n.Name && (n.NetID <= sdnv1.VNIDControlPlane || n.NetID >= sdnv1.VNIDFirst && n.NetID <= sdnv1.VNIDLast)
 }
 
-// Owners returns the NetNamespace that has each VNID in mode NetworkPolicy, in which namespaces do not share them: the one of default has
-// VNID 0, any other VNID stays with the oldest that has it, and the first by name of those. The rest, ordered by age, have none.
+// Owners returns the NetNamespace that owns each VNID in mode NetworkPolicy, in which namespaces do not share VNIDs. "default" owns VNID 0. Any other VNID
+// belongs to the oldest NetNamespace that has it, then to the first by name. rest are the others, sorted by age.
 func Owners(all []*sdnv1.NetNamespace) (owners map[uint32]*sdnv1.NetNamespace, rest []*sdnv1.NetNamespace) {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b *sdnv1.NetNamespace) int {
 		first := func(n *sdnv1.NetNamespace) int {

@@ -1,5 +1,5 @@
-// Package vnid decides which NetNamespaces a cluster needs: which VNID each namespace has, which are given and released, and what becomes
-// of requests to join, isolate and open namespaces. It is pure.
+// Package vnid decides which NetNamespaces a cluster needs: which VNIDs are assigned and released, and how requests to join, isolate and open namespaces are
+// handled. It is pure.
 package vnid
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// The reasons of events.
+// Reasons of events.
 const (
-	// ReasonInvalid is that a stored NetNamespace breaks a rule.
+	// ReasonInvalid: a stored NetNamespace is invalid.
 	ReasonInvalid = "NetNamespaceInvalid"
-	// ReasonDuplicate is that another namespace had the VNID first.
+	// ReasonDuplicate: another namespace had the VNID first.
 	ReasonDuplicate = "VNIDInUse"
-	// ReasonChange is that a request for another VNID is refused.
+	// ReasonChange: a request for another VNID is refused.
 	ReasonChange = "ChangeNetworkRefused"
-	// ReasonExhausted is that no VNID is free.
+	// ReasonExhausted: no VNID is free.
 	ReasonExhausted = "VNIDsExhausted"
 )
 
@@ -36,30 +36,30 @@ type Held struct {
 	VNID uint32
 }
 
-// Cluster is what is read. The objects are not changed.
+// Cluster is the observed state. New does not change the objects.
 type Cluster struct {
 	Mode agentconfig.Mode
-	// Reserved are the VNIDs of namespaces that have the same one in every cluster, beside default. The operator creates their
-	// NetNamespaces; one that is missing gets the same VNID.
+	// Reserved are the fixed VNIDs of namespaces in addition to default. The operator creates their NetNamespaces; a missing one is created with the same
+	// VNID.
 	Reserved      map[string]uint32
 	Namespaces    []*corev1.Namespace
 	NetNamespaces []*sdnv1.NetNamespace
-	// Held are the VNIDs of the last plan by name of the namespace: a NetNamespace that is deleted by hand gets its VNID again.
+	// Held are the VNIDs of the last plan by namespace: a NetNamespace that was deleted manually gets its VNID again.
 	Held map[string]Held
-	// Cursor is the VNID with which the search begins, of those that Record has reserved; 0 if none is known to be unused.
+	// Cursor is the VNID at which the search starts, of those that Record has reserved; 0 if none is known to be unused.
 	Cursor uint32
-	// Record is used if NetNamespace default has none: the last one of this controller, or the zero value.
+	// Record is used if NetNamespace default has no record: the controller's last one, or the zero value.
 	Record Record
 	Now    time.Time
 }
 
-// Plan is what has to change. It holds new objects and copies of existing ones.
+// Plan has the required changes, as new objects and copies of existing ones.
 type Plan struct {
-	// Create, Update and Delete are to be written in any order, but nothing before it is certain that the plan before was written. A plan
-	// that has to record something has that single write, so that what depends on it follows in the next plan.
+	// Create, Update and Delete may be written in any order, but only after the previous plan was written. A plan that updates the record has only that write;
+	// dependent changes follow in the next plan.
 	Create, Update, Delete []*sdnv1.NetNamespace
 	Problems               []Problem
-	// Held, Cursor and Record are those for the next plan, when all of this one is written.
+	// Held, Cursor and Record are the input of the next plan, after all of this one is written.
 	Held   map[string]Held
 	Cursor uint32
 	Record Record
@@ -68,30 +68,30 @@ type Plan struct {
 // Problem is an error in an object.
 type Problem struct {
 	Object runtime.Object
-	// Reason is one of those of this package, Message a sentence.
+	// Reason is one of the constants of this package. Message is a sentence.
 	Reason, Message string
 }
 
-// Empty reports whether nothing has to be written.
+// Empty reports whether there is nothing to write.
 func (p Plan) Empty() bool { return len(p.Create)+len(p.Update)+len(p.Delete) == 0 }
 
-// planner is a plan in the making.
+// planner is the state of New.
 type planner struct {
 	Cluster
 	plan   Plan
-	named  map[string]*sdnv1.NetNamespace
+	byName map[string]*sdnv1.NetNamespace
 	uids   map[string]types.UID
-	shared map[uint32]int // how many namespaces have a VNID
+	shared map[uint32]int // number of namespaces by VNID
 	record Record
-	// recorded is that NetNamespace default has a record, released that a VNID was released.
+	// recorded is true if NetNamespace default has a record. released is true if a VNID was released.
 	recorded, released bool
-	// reserve is how many VNIDs were missing in the window.
+	// reserve is the number of VNIDs that were missing in the window.
 	reserve uint32
 }
 
-// New returns what has to change.
+// New returns the required changes.
 func New(c Cluster) Plan {
-	p := &planner{Cluster: c, named: map[string]*sdnv1.NetNamespace{}, uids: map[string]types.UID{}, shared: map[uint32]int{}}
+	p := &planner{Cluster: c, byName: map[string]*sdnv1.NetNamespace{}, uids: map[string]types.UID{}, shared: map[uint32]int{}}
 	p.plan.Cursor, p.plan.Held = c.Cursor, map[string]Held{}
 	p.Namespaces = slices.SortedFunc(slices.Values(c.Namespaces), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
 	p.NetNamespaces = slices.SortedFunc(slices.Values(c.NetNamespaces), func(a, b *sdnv1.NetNamespace) int { return cmp.Compare(a.Name, b.Name) })
@@ -99,7 +99,7 @@ func New(c Cluster) Plan {
 		p.uids[n.Name] = n.UID
 	}
 	for _, n := range p.NetNamespaces {
-		p.named[n.Name] = n
+		p.byName[n.Name] = n
 		p.shared[n.NetID]++
 	}
 	if c.Mode == agentconfig.Subnet {
@@ -117,12 +117,12 @@ func (p *planner) problem(o runtime.Object, reason, format string, args ...any) 
 	p.plan.Problems = append(p.plan.Problems, Problem{o, reason, fmt.Sprintf(format, args...)})
 }
 
-// refuseChanges answers requests for other VNIDs in modes in which those do not change.
+// refuseChanges refuses change requests in modes that do not allow them.
 func (p *planner) refuseChanges() {
 	for _, n := range p.NetNamespaces {
-		if _, asks := n.Annotations[sdnv1.AnnotationChangeNetwork]; asks {
+		if _, requested := n.Annotations[sdnv1.AnnotationChangeNetwork]; requested {
 			p.refuse(n, "network plugin does not allow NetNamespace renumbering")
-			p.plan.Update = append(p.plan.Update, answered(n))
+			p.plan.Update = append(p.plan.Update, withoutRequest(n))
 		}
 	}
 }
@@ -131,16 +131,16 @@ func (p *planner) refuse(n *sdnv1.NetNamespace, format string, args ...any) {
 	p.problem(n, ReasonChange, format, args...)
 }
 
-// answered returns a copy without the request.
-func answered(n *sdnv1.NetNamespace) *sdnv1.NetNamespace {
+// withoutRequest returns a copy without the change request.
+func withoutRequest(n *sdnv1.NetNamespace) *sdnv1.NetNamespace {
 	out := n.DeepCopy()
 	delete(out.Annotations, sdnv1.AnnotationChangeNetwork)
 	return out
 }
 
-// readRecord finds the record. If NetNamespace default does not exist, to create it is the whole plan.
+// readRecord reads the record. It returns false if NetNamespace default does not exist: the plan then only creates it.
 func (p *planner) readRecord() bool {
-	n := p.named[metav1.NamespaceDefault]
+	n := p.byName[metav1.NamespaceDefault]
 	p.record = p.Record
 	if n != nil {
 		stored, err := DecodeRecord(n.Annotations[RecordAnnotation])
@@ -183,7 +183,7 @@ func create(name string, uid types.UID, vnid uint32) *sdnv1.NetNamespace {
 	}
 }
 
-// decide goes through all namespaces.
+// decide decides on all namespaces.
 func (p *planner) decide() {
 	p.held()
 	if p.Mode == agentconfig.NetworkPolicy {
@@ -200,17 +200,17 @@ func (p *planner) decide() {
 		p.existing(n)
 	}
 	for _, n := range p.Namespaces {
-		if p.named[n.Name] == nil {
+		if p.byName[n.Name] == nil {
 			p.missing(n)
 		}
 	}
 }
 
-// held goes through what was deleted by hand.
+// held decides on NetNamespaces that were deleted manually.
 func (p *planner) held() {
 	for _, name := range slices.Sorted(maps.Keys(p.Held)) {
 		held := p.Held[name]
-		if p.named[name] != nil {
+		if p.byName[name] != nil {
 			continue
 		}
 		p.shared[held.VNID]++
@@ -220,7 +220,7 @@ func (p *planner) held() {
 	}
 }
 
-// existing decides what becomes of a NetNamespace.
+// existing decides on an existing NetNamespace.
 func (p *planner) existing(n *sdnv1.NetNamespace) {
 	uid, exists := p.uids[n.Name]
 	owner := n.Annotations[NamespaceUIDAnnotation]
@@ -236,7 +236,7 @@ func (p *planner) existing(n *sdnv1.NetNamespace) {
 		p.plan.Held[n.Name] = Held{uid, n.NetID}
 	}
 	desired := n
-	if _, asks := n.Annotations[sdnv1.AnnotationChangeNetwork]; asks {
+	if _, requested := n.Annotations[sdnv1.AnnotationChangeNetwork]; requested {
 		var done bool
 		if desired, done = p.change(n); !done {
 			return
@@ -267,7 +267,7 @@ func (p *planner) invalid(n *sdnv1.NetNamespace) {
 		n.NetID, sdnv1.VNIDFirst, sdnv1.VNIDLast, n.Name)
 }
 
-// missing gives a namespace a NetNamespace.
+// missing creates the NetNamespace of a namespace.
 func (p *planner) missing(n *corev1.Namespace) {
 	var vnid uint32
 	held, again := p.Held[n.Name]
@@ -287,7 +287,7 @@ func (p *planner) missing(n *corev1.Namespace) {
 	p.plan.Held[n.Name] = Held{n.UID, vnid}
 }
 
-// finish returns the plan. If VNIDs have to be reserved or to rest, it is the write of the record alone.
+// finish returns the plan. If the record changes, the plan is only the write of the record.
 func (p *planner) finish() Plan {
 	if p.reserve > 0 {
 		p.record.Next = after(p.record.Next, max(window, p.reserve))
@@ -300,9 +300,9 @@ func (p *planner) finish() Plan {
 	if out.Cursor == 0 {
 		out.Cursor = stored.Next
 	}
-	n := p.named[metav1.NamespaceDefault]
+	n := p.byName[metav1.NamespaceDefault]
 	if n == nil {
-		return out // there is no Namespace default either: nothing can be recorded
+		return out // without a NetNamespace default there is no record
 	}
 	n = n.DeepCopy()
 	metav1.SetMetaDataAnnotation(&n.ObjectMeta, RecordAnnotation, p.record.encode())

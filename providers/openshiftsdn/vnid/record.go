@@ -10,36 +10,35 @@ import (
 )
 
 const (
-	// RecordAnnotation of the NetNamespace default has the Record.
+	// RecordAnnotation is the annotation of the NetNamespace default with the Record.
 	RecordAnnotation = "networkoperator.openshift.io/vnid-allocation"
-	// NamespaceUIDAnnotation is the UID of the Namespace for which a NetNamespace exists. One without it was created by an administrator or
-	// by the operator, and stays without a Namespace.
+	// NamespaceUIDAnnotation is the annotation of a NetNamespace with the UID of its Namespace. A NetNamespace without it was created by an administrator or
+	// by the operator, and is kept without a Namespace.
 	NamespaceUIDAnnotation = "networkoperator.openshift.io/namespace-uid"
 
-	// cycle is how many VNIDs there are.
+	// cycle is the number of VNIDs.
 	cycle = sdnv1.VNIDLast - sdnv1.VNIDFirst + 1
-	// window is how many VNIDs are reserved at a time.
+	// window is the number of VNIDs that are reserved at a time.
 	window = 1024
-	// near is how far ahead of the allocation a released VNID needs a rest of its own. Farther ones are reached later than Rest, as the
-	// controller writes at most 200 objects a second.
+	// near is the distance ahead of the allocation within which a released VNID needs a quarantine. The allocation reaches VNIDs beyond it later than Rest, as
+	// the controller writes at most 200 objects per second.
 	near = cycle / 2
-	// Rest is how long a released VNID is not used at least, so that no node has flows of its former namespace.
+	// Rest is the minimum quarantine of a released VNID, so that no node has flows of its former namespace.
 	Rest = 8 * time.Hour
-	// mostReleased bounds the record, as annotations are limited to 256 KiB in all.
-	mostReleased = 6000
+	// maxReleased limits the size of the record: annotations are limited to 256 KiB in total.
+	maxReleased = 6000
 )
 
-// Record is what has to outlive the controller, so that a VNID that is released is not used again while a node may have flows of it. VNIDs
-// are given out in ascending order, and from the lowest one again after the highest: a VNID that was given out in this way comes up again
-// after 16 million others. Its zero value is that of a cluster that has no record.
+// Record is the persistent allocation state, which prevents reuse of a released VNID while nodes may still have its flows. VNIDs are allocated in ascending
+// order, starting again from the lowest after the highest: a VNID is reused after 16 million others. The zero value is the record of a new cluster.
 type Record struct {
-	// Next is the lowest VNID that was not reserved in this cycle. All below it may have been in use.
+	// Next is the lowest VNID that was not reserved in this cycle. All below it may have been used.
 	Next uint32 `json:"next"`
-	// Released are VNIDs that the allocation would reach soon, and when they were released, in seconds since 1970.
+	// Released has the release times, as Unix seconds, of VNIDs that the allocation would reach soon.
 	Released map[uint32]int64 `json:"released,omitempty"`
 }
 
-// DecodeRecord reads the value of RecordAnnotation. An empty one is the zero value.
+// DecodeRecord decodes the value of RecordAnnotation. An empty value is the zero value.
 func DecodeRecord(text string) (Record, error) {
 	if text == "" {
 		return Record{}, nil
@@ -62,7 +61,7 @@ func (r Record) encode() string {
 	return string(data)
 }
 
-// clone returns a copy without VNIDs that have rested long enough.
+// clone returns a copy without VNIDs whose quarantine has ended.
 func (r Record) clone(now time.Time) Record {
 	r.Released = maps.Clone(r.Released)
 	maps.DeleteFunc(r.Released, func(_ uint32, at int64) bool { return rested(at, now) })
@@ -71,12 +70,12 @@ func (r Record) clone(now time.Time) Record {
 
 func rested(at int64, now time.Time) bool { return now.Sub(time.Unix(at, 0)) > Rest }
 
-// after returns the VNID that is n further than another one.
+// after returns the VNID n positions after v.
 func after(v uint32, n uint32) uint32 {
 	return sdnv1.VNIDFirst + (v-sdnv1.VNIDFirst+n)%cycle
 }
 
-// ahead is how much further one VNID is than another.
+// ahead returns the distance from one VNID to another.
 func ahead(of, v uint32) uint32 {
 	return (v - sdnv1.VNIDFirst + cycle - (of - sdnv1.VNIDFirst)) % cycle
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
-// clientPort is the port from which the connection comes. No flow looks at it.
+// clientPort is the source port of the traced connection. No flow matches it.
 const clientPort = 40000
 
-// segment is a packet in the notation of ovs-fields(7), but for where it enters the bridge.
+// segment is a packet in the notation of ovs-fields(7), without its input port.
 type segment struct {
 	protocol            string
 	from, to            netip.Addr
 	source, destination uint16
-	// state is what connection tracking finds; empty for a new connection.
+	// state is the connection tracking state; empty for a new connection.
 	state string
 }
 
@@ -33,7 +33,7 @@ func (s segment) String() string {
 	return text
 }
 
-func (f *follower) segment() segment {
+func (f *tracer) segment() segment {
 	s := segment{protocol: strings.ToLower(string(f.packet.Protocol)), from: f.packet.From.Address, to: f.packet.To.Address, source: clientPort, destination: f.packet.Port}
 	if !f.packet.From.IsPod() {
 		s.from = flows.RouterAddress(f.from.block)
@@ -41,10 +41,10 @@ func (f *follower) segment() segment {
 	return s
 }
 
-// request follows the first packet. It reports whether it arrives.
-func (f *follower) request(ctx context.Context) (bool, error) {
+// request traces the first packet, and reports whether it reaches the destination.
+func (f *tracer) request(ctx context.Context) (bool, error) {
 	s := f.segment()
-	port := flows.NodePort // what the node itself sends comes from the kernel
+	port := flows.NodePort // packets of the node itself enter from the kernel
 	if f.packet.From.IsPod() {
 		n, err := f.port(ctx, f.from, s.from)
 		if errors.Is(err, errNotAttached) {
@@ -60,14 +60,14 @@ func (f *follower) request(ctx context.Context) (bool, error) {
 			if err != nil || !o.Kernel {
 				return false, err
 			}
-			port = flows.NodePort // with the endpoint's address the packet comes back
+			port = flows.NodePort // the packet returns with the endpoint's address
 		}
 	}
 	return f.deliver(ctx, f.from, f.to, fmt.Sprintf("in_port=%d,%s", port, s), s)
 }
 
-// deliver follows a packet from the bridge of a node to the end of its way. It reports whether it arrives.
-func (f *follower) deliver(ctx context.Context, from, to place, entering string, s segment) (bool, error) {
+// deliver traces a packet from the bridge of a node to its destination, and reports whether it reaches it.
+func (f *tracer) deliver(ctx context.Context, from, to endpoint, entering string, s segment) (bool, error) {
 	o, err := f.bridge(ctx, from, entering)
 	if err != nil {
 		return false, err
@@ -77,8 +77,8 @@ func (f *follower) deliver(ctx context.Context, from, to place, entering string,
 	}
 	next := to
 	if o.Tunnels[0] != to.address {
-		// An egress IP of another node: that node sends it on.
-		if next, err = f.placeWith(ctx, o.Tunnels[0]); err != nil {
+		// The other node has the egress IP and forwards the packet.
+		if next, err = f.endpointWith(ctx, o.Tunnels[0]); err != nil {
 			return false, err
 		}
 	}
@@ -86,22 +86,22 @@ func (f *follower) deliver(ctx context.Context, from, to place, entering string,
 	return !o.Dropped(), err
 }
 
-// placeWith is the node with an address.
-func (f *follower) placeWith(ctx context.Context, a netip.Addr) (place, error) {
+// endpointWith returns the node with an address.
+func (f *tracer) endpointWith(ctx context.Context, a netip.Addr) (endpoint, error) {
 	hosts, err := hostSubnets(ctx, f.access.Objects)
 	if err != nil {
-		return place{}, err
+		return endpoint{}, err
 	}
 	for _, h := range hosts {
 		if h.HostIP == a.String() {
-			return f.place(ctx, h.Name)
+			return f.endpoint(ctx, h.Name)
 		}
 	}
-	return place{}, fmt.Errorf("no HostSubnet has the address %s, to which the packet is sent", a)
+	return endpoint{}, fmt.Errorf("no HostSubnet has the address %s, to which the packet is sent", a)
 }
 
-// reply follows the reply.
-func (f *follower) reply(ctx context.Context) error {
+// reply traces the reply.
+func (f *tracer) reply(ctx context.Context) error {
 	s := f.segment()
 	back := segment{protocol: s.protocol, from: s.to, to: s.from, source: s.destination, destination: s.source, state: "ct_state=trk|est|rpl"}
 	if !f.packet.To.IsPod() {
@@ -115,7 +115,7 @@ func (f *follower) reply(ctx context.Context) error {
 	}
 	byService := f.packet.Service.IsValid() && f.packet.From.IsPod()
 	if byService && f.from == f.to {
-		back.state += ",ct_mark=1" // the connection is known as one by a Service on the client's node
+		back.state += ",ct_mark=1" // the client's node tracks the connection as one to a Service
 	}
 	o, err := f.bridge(ctx, f.to, fmt.Sprintf("in_port=%d,%s", port, back))
 	if err != nil || o.Dropped() {
@@ -136,19 +136,19 @@ func (f *follower) reply(ctx context.Context) error {
 	return err
 }
 
-// bridge follows a packet through the bridge of a node, and adds the step.
-func (f *follower) bridge(ctx context.Context, at place, packet string) (flows.Outcome, error) {
+// bridge traces a packet through the bridge of a node, and adds a step.
+func (f *tracer) bridge(ctx context.Context, at endpoint, packet string) (flows.Outcome, error) {
 	t, err := f.trace(ctx, at, packet)
 	if err != nil {
 		return flows.Outcome{}, err
 	}
 	o := flows.OutcomeOf(t)
-	f.add(at.name, o.Dropped(), f.what(t, o), decisive(t))
+	f.add(at.name, o.Dropped(), f.describe(t, o), decisive(t))
 	return o, nil
 }
 
-// what says what becomes of the packet, as a clause.
-func (f *follower) what(t openflow.Trace, o flows.Outcome) string {
+// describe returns the outcome as a clause.
+func (f *tracer) describe(t openflow.Trace, o flows.Outcome) string {
 	var text string
 	switch {
 	case len(o.Ports) > 0:
@@ -168,7 +168,7 @@ func (f *follower) what(t openflow.Trace, o flows.Outcome) string {
 	return text
 }
 
-// decisive are the flows that selected the packet, with their notes.
+// decisive returns the flows that matched the packet, with their notes.
 func decisive(t openflow.Trace) []string {
 	var out []string
 	for _, s := range t.Steps {

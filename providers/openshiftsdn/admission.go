@@ -17,15 +17,15 @@ const (
 	byTheController = `request.userInfo.username == "` + controllerUser + `"`
 )
 
-// networks is a CEL expression for the networks of pods and Services.
+// networks is a CEL expression for the CIDRs of pods and Services.
 const networks = "(variables.pools + variables.services).join(', ')"
 
-// inside is a CEL expression for whether an expression is an address of pods or Services.
+// inside returns a CEL expression that reports whether an address belongs to pods or Services.
 func inside(address string) string {
 	return fmt.Sprintf("isIP(%[1]s) && (variables.pools + variables.services).exists(n, cidr(n).containsIP(%[1]s))", address)
 }
 
-// writes is a request that creates or updates objects of a resource.
+// writes matches requests that create or update objects of a resource.
 func writes(group, resource string) admissionv1.NamedRuleWithOperations {
 	return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
@@ -33,23 +33,23 @@ func writes(group, resource string) admissionv1.NamedRuleWithOperations {
 	}}
 }
 
-// guards are what the API server refuses beside the rules of the CRDs: what depends on the networks in use, or on who writes.
-func guards() []provider.Guard {
-	all := []provider.Guard{guardNetNamespaces(), guardHostSubnets(), hostBits(), endpoints(), endpointSlices()}
+// admissionPolicies returns the checks that CRD validation rules cannot express: they depend on the cluster's networks or on the requesting user.
+func admissionPolicies() []provider.Guard {
+	all := []provider.Guard{netNamespacePolicy(), hostSubnetPolicy(), hostBits(), endpoints(), endpointSlices()}
 	for i := range all {
 		all[i].Name, all[i].Network = "sdn-"+all[i].Name, operatorv1.NetworkTypeOpenShiftSDN
 	}
 	return all
 }
 
-// egressIPs is the check that no egress IP address is one of pods or Services.
+// egressIPs rejects egress IP addresses that belong to pods or Services.
 var egressIPs = provider.GuardCheck{
 	Valid:   "!object.?egressIPs.orValue([]).exists(a, " + inside("a") + ")",
 	Message: rules.EgressIPNetwork.MessageCEL("egressIPs: %s ", "object.egressIPs.filter(a, "+inside("a")+").join(', ')", networks),
 }
 
-// guardNetNamespaces keeps VNIDs to the controller.
-func guardNetNamespaces() provider.Guard {
+// netNamespacePolicy allows only the controller to set VNIDs.
+func netNamespacePolicy() provider.Guard {
 	return provider.Guard{
 		Name: "netnamespaces", Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "netnamespaces")},
 		Checks: []provider.GuardCheck{{
@@ -60,8 +60,8 @@ func guardNetNamespaces() provider.Guard {
 	}
 }
 
-// guardHostSubnets keeps blocks inside the pools, and automatic egress IP addresses to the controller.
-func guardHostSubnets() provider.Guard {
+// hostSubnetPolicy requires blocks inside the pools, and allows only the controller to set automatic egress IP addresses.
+func hostSubnetPolicy() provider.Guard {
 	const (
 		subnet = "object.?subnet.orValue('')"
 		assign = "'" + sdnv1.AnnotationAssignSubnet + "'"
@@ -89,9 +89,9 @@ func guardHostSubnets() provider.Guard {
 	}
 }
 
-// hostBits warns of networks that are written as in old manifests.
+// hostBits warns about CIDRs in the notation of old manifests.
 func hostBits() provider.Guard {
-	// Of each rule the network that is meant: 0.0.0.0/32 was everything.
+	// The effective CIDR of each rule: old manifests have 0.0.0.0/32 for all addresses.
 	const meant = "(s == '0.0.0.0/32' ? '0.0.0.0/0' : string(cidr(s).masked()))"
 	return provider.Guard{
 		Name: "egressnetworkpolicies", Warn: true, Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "egressnetworkpolicies")},
@@ -103,8 +103,8 @@ func hostBits() provider.Guard {
 	}
 }
 
-// restricted is the condition that the writer is not Kubernetes itself, and may not write addresses of pods and Services by hand. OpenShift's
-// permission for it is one that administrators of the cluster have, and OpenShift's controllers; of Kubernetes' own only some have it.
+// restricted matches requests of users other than Kubernetes' own controllers that lack the permission to write addresses of pods and Services. The permission
+// is OpenShift's subresource "restricted", which cluster administrators and OpenShift's controllers have.
 func restricted(group, resource string) []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{
 		Name:       "not-kubernetes-itself",
@@ -113,8 +113,7 @@ func restricted(group, resource string) []admissionv1.MatchCondition {
 		"!authorizer.group(%q).resource(%q).subresource('restricted').namespace(request.namespace).check('create').allowed()", group, resource)}}
 }
 
-// endpointCheck refuses addresses that were not there before: with an endpoint of another tenant's pod, a NodePort would lead to it, past the
-// isolation of both.
+// endpointCheck rejects newly added addresses of pods and Services: a NodePort with an endpoint in another tenant would bypass the isolation of both tenants.
 func endpointCheck(resource string) provider.GuardCheck {
 	return provider.GuardCheck{
 		Valid:   "variables.added.size() == 0",
@@ -123,27 +122,23 @@ func endpointCheck(resource string) provider.GuardCheck {
 }
 
 func endpoints() provider.Guard {
-	const of = "(%[1]s == null ? [] : %[1]s.?subsets.orValue([]).map(s, (s.?addresses.orValue([]) + s.?notReadyAddresses.orValue([])).map(a, a.ip)))"
-	return provider.Guard{
-		Name: "endpoints", Rules: []admissionv1.NamedRuleWithOperations{writes("", "endpoints")}, Conditions: restricted("", "endpoints"),
-		Variables: []admissionv1.Variable{
-			{Name: "before", Expression: fmt.Sprintf(of, "oldObject")},
-			{Name: "after", Expression: fmt.Sprintf(of, "object")},
-			{Name: "added", Expression: "variables.after.map(s, s.filter(a, " + inside("a") + " && !variables.before.exists(b, a in b))).filter(s, s.size() > 0).map(s, s.join(', '))"},
-		},
-		Checks: []provider.GuardCheck{endpointCheck("endpoints")},
-	}
+	return addresses("", "endpoints", "(%[1]s == null ? [] : %[1]s.?subsets.orValue([]).map(s, (s.?addresses.orValue([]) + s.?notReadyAddresses.orValue([])).map(a, a.ip)))")
 }
 
 func endpointSlices() provider.Guard {
-	const of = "(%[1]s == null ? [] : %[1]s.?endpoints.orValue([]).map(e, e.addresses))"
+	return addresses("discovery.k8s.io", "endpointslices", "(%[1]s == null ? [] : %[1]s.?endpoints.orValue([]).map(e, e.addresses))")
+}
+
+// addresses refuses a write that adds addresses of the pod or Service networks to a resource. of is the CEL expression for the lists of
+// addresses of an object, with the object as its argument.
+func addresses(group, resource, of string) provider.Guard {
 	return provider.Guard{
-		Name: "endpointslices", Rules: []admissionv1.NamedRuleWithOperations{writes("discovery.k8s.io", "endpointslices")}, Conditions: restricted("discovery.k8s.io", "endpointslices"),
+		Name: resource, Rules: []admissionv1.NamedRuleWithOperations{writes(group, resource)}, Conditions: restricted(group, resource),
 		Variables: []admissionv1.Variable{
 			{Name: "before", Expression: fmt.Sprintf(of, "oldObject")},
 			{Name: "after", Expression: fmt.Sprintf(of, "object")},
 			{Name: "added", Expression: "variables.after.map(s, s.filter(a, " + inside("a") + " && !variables.before.exists(b, a in b))).filter(s, s.size() > 0).map(s, s.join(', '))"},
 		},
-		Checks: []provider.GuardCheck{endpointCheck("endpointslices")},
+		Checks: []provider.GuardCheck{endpointCheck(resource)},
 	}
 }

@@ -69,7 +69,7 @@ func newGuarded(t *testing.T) guarded {
 		t.Fatal(err)
 	}
 	s.Create(t, o.Object)
-	policies, bindings := admission.Policies(New().Fields(), provider.Operands{Guards: guards()})
+	policies, bindings := admission.Policies(New().Fields(), provider.Operands{Guards: admissionPolicies()})
 	for i := range policies {
 		if strings.Contains(policies[i].Name, "-sdn-") {
 			s.Create(t, &policies[i])
@@ -191,9 +191,9 @@ func TestInvalidObjectsAreRefusedAtAdmission(t *testing.T) {
 		object client.Object // with a resource version: an update
 		want   []string
 	}{
-		{"a VNID by hand", g.admin, netNamespace(0), []string{"netid: 0 is not 4711, and only the controller changes a VNID; use cno pod-network, or annotate the NetNamespace with " + sdnv1.AnnotationChangeNetwork + " (netnamespace-netid)"}},
+		{"a VNID set manually", g.admin, netNamespace(0), []string{"netid: 0 is not 4711, and only the controller changes a VNID; use cno pod-network, or annotate the NetNamespace with " + sdnv1.AnnotationChangeNetwork + " (netnamespace-netid)"}},
 		{"... by the controller", g.controller, netNamespace(0), nil},
-		{"a NetNamespace by hand", g.admin, &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}, NetName: "new", NetID: 12}, []string{"create the Namespace new (netnamespace-netid)"}},
+		{"a NetNamespace created manually", g.admin, &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}, NetName: "new", NetID: 12}, []string{"create the Namespace new (netnamespace-netid)"}},
 		{"egress IPs", g.admin, netNamespace(4711, "192.0.2.100"), nil},
 		{"egress IPs of pods and Services", g.admin, netNamespace(4711, "10.128.0.7", "192.0.2.100", "172.30.0.1"), []string{"egressIPs: 10.128.0.7, 172.30.0.1 is inside the network of pods or Services " + networks + "; choose"}},
 		{"... of the controller, too", g.controller, netNamespace(4711, "10.128.0.7"), []string{"(egress-ip-network)"}},
