@@ -1,5 +1,5 @@
-// Command cno-cni is the CNI plugin of every network whose agent serves CNI. It is installed under the name of each of them. Under the name
-// multus-shim it attaches pods to further networks.
+// Command cno-cni is the CNI plugin of every network whose agent serves CNI requests. It is installed under the name of each network. Under
+// the name multus-shim it attaches pods to additional networks.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node"
 )
 
-// checks are the commands that compare what there is with the Kubernetes API.
+// checks returns the commands that compare the live state with the Kubernetes API.
 func (p *program) checks() []*cobra.Command {
 	return []*cobra.Command{
 		p.check(agentconfig.CommandCheckMaster, "Compare the databases of the master that leads with the Kubernetes API", compared(p.masterConfig, master.Check)),
@@ -21,8 +21,8 @@ func (p *program) checks() []*cobra.Command {
 	}
 }
 
-// compared is a comparison with what it needs of the configuration.
-func compared[T any](options func(config.Config) (T, error), compare func(context.Context, T, finding.Patience) (finding.Report, error)) func(context.Context, config.Config) (finding.Report, error) {
+// compared is a comparison with its parts of the configuration.
+func compared[T any](options func(config.Config) (T, error), compare func(context.Context, T, finding.Persistence) (finding.Report, error)) func(context.Context, config.Config) (finding.Report, error) {
 	return func(ctx context.Context, c config.Config) (finding.Report, error) {
 		o, err := options(c)
 		if err != nil {
@@ -63,7 +63,7 @@ Exit status: 0 if everything agrees, otherwise 1. With --` + agentconfig.FlagJSO
 	return cmd
 }
 
-// printReport prints a report for people. Findings are an error.
+// printReport prints a report as text. Findings are an error.
 func (p *program) printReport(r finding.Report) error {
 	for _, f := range r.Findings {
 		if _, err := fmt.Fprintf(p.out, "%s\n  way out: %s\n", f, f.Place.WayOut()); err != nil {

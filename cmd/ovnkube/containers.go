@@ -13,10 +13,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
 )
 
-// imagePlugins is where the image has the CNI plugins for the node.
+// imagePlugins is the directory of the image with the CNI plugins for the node.
 const imagePlugins = "/usr/lib/cni"
 
-// container is what one container runs, by the name of its process.
+// container is a command for the process of one container.
 type container struct {
 	name, short string
 	run         func(context.Context, config.Config) error

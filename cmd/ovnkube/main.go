@@ -1,4 +1,4 @@
-// Command ovnkube is the program of OVN-Kubernetes: master, agent of a node, and what the containers of both run; see
+// Command ovnkube is the program of OVN-Kubernetes: master, node agent, and the processes in the containers of both; see
 // docs/programs/ovnkube.md.
 package main
 

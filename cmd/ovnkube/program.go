@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
 
-// program is what all commands share.
+// program is the state that all commands share.
 type program struct {
 	variable func(string) string
 	out      io.Writer
@@ -33,7 +33,7 @@ func newProgram(variable func(string) string, out, errors io.Writer) *program {
 	return &program{variable: variable, out: out, level: level, log: logging.Setup(errors, level)}
 }
 
-// command returns the program's commands. Without one it has the roles that the flags name.
+// command returns the program's commands. Without a command, the program runs the roles that its flags name.
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use: "ovnkube", Short: "Master and node agent of OVN-Kubernetes", SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
@@ -83,7 +83,7 @@ func (p *program) command() *cobra.Command {
 	return root
 }
 
-// refusedFlag is a flag of OVN-Kubernetes without a meaning here.
+// refusedFlag is a flag of OVN-Kubernetes that this program does not support.
 type refusedFlag string
 
 func (f refusedFlag) String() string { return "" }
@@ -106,7 +106,7 @@ func (p *program) load(flags *pflag.FlagSet) (config.Config, error) {
 	return c, p.level.UnmarshalText([]byte(c.LogLevel))
 }
 
-// roles runs the roles of the configuration until one of them fails or the context ends.
+// roles runs the roles of the configuration until one of them fails or the context is cancelled.
 func (p *program) roles(ctx context.Context, c config.Config) error {
 	if c.CleanupNode != "" {
 		if c.Master != "" || c.Node != "" {

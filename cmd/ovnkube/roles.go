@@ -32,7 +32,7 @@ func (p *program) master(ctx context.Context, c config.Config) error {
 	return master.Run(ctx, out)
 }
 
-// masterConfig is what the configuration says of a master.
+// masterConfig returns a master's configuration.
 func (p *program) masterConfig(c config.Config) (master.Config, error) {
 	if err := c.CheckMaster(); err != nil {
 		return master.Config{}, err
@@ -71,7 +71,7 @@ func (p *program) node(ctx context.Context, c config.Config) error {
 	return node.Run(ctx, out)
 }
 
-// nodeOptions is what the configuration says of a node.
+// nodeOptions returns the options of a node's agent.
 func (p *program) nodeOptions(c config.Config) (node.Options, error) {
 	api, err := restConfig(c, "node")
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *program) nodeOptions(c config.Config) (node.Options, error) {
 	return node.Options{Config: c, Client: client, Process: agent.Process{Node: c.Node, Version: version.String(), Log: p.log}}, nil
 }
 
-// ipsec runs the agent of IPsec.
+// ipsec runs the IPsec agent.
 func (p *program) ipsec(ctx context.Context, c config.Config) error {
 	node := p.variable(agentconfig.VariableNode)
 	if err := c.CheckIPsec(); err != nil {
@@ -112,8 +112,8 @@ func (p *program) ipsec(ctx context.Context, c config.Config) error {
 
 func (p *program) cleanup(ctx context.Context, c config.Config) error { return node.Remove(ctx, c) }
 
-// restConfig returns how the Kubernetes API is reached: by the kubeconfig file, else by URL, token and CA, each of which is that of the pod unless
-// it is set.
+// restConfig returns the client configuration for the API server: from the kubeconfig file, or from URL, token and CA, which default to those of the
+// pod.
 func restConfig(c config.Config, role string) (*rest.Config, error) {
 	if c.Kubeconfig != "" {
 		out, err := clientcmd.BuildConfigFromFlags(c.APIServer, c.Kubeconfig)

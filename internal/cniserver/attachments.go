@@ -7,20 +7,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nsid"
 )
 
-// Sweep removes attachments whose ADD did not finish, or whose network namespace is gone, for example after a restart of the
-// node. What cannot be removed is logged, and removed by a later DEL, GC or start.
+// Sweep removes attachments whose ADD did not complete, or whose network namespace no longer exists, for example after a restart of the node. Errors are
+// logged; a later DEL, GC or start retries.
 func (s *Server) Sweep(ctx context.Context) {
 	records, err := s.store.all()
 	if err != nil {
-		s.Log.Error("some records of attachments cannot be read", "error", err)
+		s.Log.Error("cannot read some records of attachments", "error", err)
 	}
 	for _, r := range records {
 		id, err := nsid.Of(r.Call.NetNS)
 		if r.Result != nil && err == nil && id == r.NetNSID {
 			continue
 		}
-		if err := s.removeOf(ctx, r); err != nil {
-			s.Log.Error("an attachment of an earlier process is not removed", "container", r.Call.ContainerID, "interface", r.Call.IfName, "error", err)
+		if err := s.removeRecord(ctx, r); err != nil {
+			s.Log.Error("cannot remove an attachment of an earlier process", "container", r.Call.ContainerID, "interface", r.Call.IfName, "error", err)
 		}
 	}
 }
@@ -28,7 +28,7 @@ func (s *Server) Sweep(ctx context.Context) {
 // Serving reports whether the server accepts requests.
 func (s *Server) Serving() bool { return s.serving.Load() }
 
-// Containers returns the sandboxes with attachments, also those whose ADD runs.
+// Containers returns the sandboxes with attachments, including those whose ADD is in progress.
 func (s *Server) Containers() (map[string]bool, error) {
 	records, err := s.store.all()
 	out := map[string]bool{}
@@ -38,9 +38,8 @@ func (s *Server) Containers() (map[string]bool, error) {
 	return out, err
 }
 
-// Each calls visit with every attachment for which match is true, whose ADD has succeeded and whose network namespace exists, in the turn of its
-// sandbox: no request of it runs meanwhile. It does not wait for an ADD that runs. Before the server serves there are no attachments. The
-// error has all errors.
+// Each calls visit for every attachment for which match is true, whose ADD has succeeded and whose network namespace exists. It holds the lock of the sandbox,
+// so that no request of it runs in the meantime. It does not wait for a running ADD. Before the server serves there are no attachments. All errors are joined.
 func (s *Server) Each(ctx context.Context, match func(Call) bool, visit func(context.Context, Call) error) error {
 	if !s.serving.Load() {
 		return nil
@@ -55,7 +54,7 @@ func (s *Server) Each(ctx context.Context, match func(Call) bool, visit func(con
 	return errors.Join(errs...)
 }
 
-// All is Each for every attachment. It waits for ADDs that run.
+// All is Each for every attachment. It waits for running ADDs.
 func (s *Server) All(ctx context.Context, visit func(context.Context, Call) error) error {
 	if !s.serving.Load() {
 		return nil
@@ -79,7 +78,7 @@ func (s *Server) each(ctx context.Context, call Call, visit func(context.Context
 		return err
 	}
 	if id, err := nsid.Of(r.Call.NetNS); err != nil || id != r.NetNSID {
-		return nil //nolint:nilerr // the sandbox is gone, which Sweep, DEL or GC notice
+		return nil //nolint:nilerr // the sandbox no longer exists; Sweep, DEL or GC handle that
 	}
 	return visit(ctx, r.Call)
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// reasonFailed is the reason of events on pods that could not be attached, actionAdd what was being done.
+	// reasonFailed and actionAdd are the reason and the action of events on pods that could not be attached.
 	reasonFailed = "ErrorAddingPodToNetwork"
 	actionAdd    = "AddPodToNetwork"
 )
 
-// Events are events on pods about their attachment.
+// Events sends events on pods about their attachment.
 type Events struct{ recorder clientevents.EventRecorder }
 
-// NewEvents returns events of a component that are sent until the context ends.
+// NewEvents returns a sender of events of a component that works until the context ends.
 func NewEvents(ctx context.Context, client kubernetes.Interface, component string) (*Events, error) {
 	broadcaster := clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: client.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -30,7 +30,7 @@ func NewEvents(ctx context.Context, client kubernetes.Interface, component strin
 	return &Events{broadcaster.NewRecorder(scheme.Scheme, component)}, nil
 }
 
-// Failed reports on a pod why it could not be attached. It is what Server.Failed calls.
+// Failed reports an error on a pod. It implements Server.Failed.
 func (e *Events) Failed(pod Pod, err error) {
 	if pod.Name == "" {
 		return

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Listen listens at a unix socket that only the process' own user may use: the directory is 0700, the socket 0600. A socket that an
-// earlier process left, or still has, is replaced, anything else is not. The socket stays when the listener is closed.
+// Listen listens on a Unix socket that only the process' own user may use: the directory has mode 0700, the socket 0600. It replaces a socket of an earlier
+// process, even if that still runs, but no other file. The socket stays when the listener is closed.
 func Listen(path string) (*net.UnixListener, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -40,7 +40,7 @@ func Listen(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	// While agents are replaced, another one may have the path when this one ends: it must not remove the other's socket.
+	// During a replacement of the agent, another process may have the path when this one ends, whose socket must not be removed.
 	l.SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("protect socket: %w", err), l.Close())

@@ -5,34 +5,34 @@ import (
 	"sync"
 )
 
-// queue lets one request of a sandbox run after another, a number of requests at once in all. A request of a pod cancels those of
-// the pod's earlier sandboxes: the runtime has given these up.
+// queue serializes the requests of a sandbox, and limits the number of concurrent requests. An ADD of a pod cancels those of the pod's earlier sandboxes,
+// which the runtime has abandoned.
 type queue struct {
 	slots chan struct{}
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
-	// pods are the sandboxes by pod for which the newest ADD was asked.
+	// pods are the sandboxes with the newest ADD, by pod.
 	pods map[Pod]running
 }
 
-// sandbox is a lock that counts who wants it.
+// sandbox is a lock with a reference count.
 type sandbox struct {
 	turn  chan struct{}
 	users int
 }
 
-// running is an ADD that runs or waits.
+// running is a running or waiting ADD.
 type running struct {
 	container string
 	cancel    context.CancelCauseFunc
 }
 
-func newQueue(atOnce int) *queue {
-	return &queue{slots: make(chan struct{}, atOnce), sandboxes: map[string]*sandbox{}, pods: map[Pod]running{}}
+func newQueue(concurrency int) *queue {
+	return &queue{slots: make(chan struct{}, concurrency), sandboxes: map[string]*sandbox{}, pods: map[Pod]running{}}
 }
 
-// enter waits for the turn of a sandbox and for a slot. leave must be called if there is no error.
+// enter waits for the lock of a sandbox and for a slot. leave must be called unless it returns an error.
 func (q *queue) enter(ctx context.Context, container string) (leave func(), err error) {
 	q.mu.Lock()
 	s, ok := q.sandboxes[container]
@@ -65,12 +65,12 @@ func (q *queue) enter(ctx context.Context, container string) (leave func(), err 
 	return func() { <-q.slots; <-s.turn; forget() }, nil
 }
 
-// newest registers the ADD of a pod, and cancels the one of another sandbox of the same pod. done must be called when it has ended.
+// newest registers the ADD of a pod, and cancels that of another sandbox of the same pod. done must be called at its end.
 func (q *queue) newest(pod Pod, container string, cancel context.CancelCauseFunc, replaced error) (done func()) {
 	if pod.Name == "" {
 		return func() {}
 	}
-	pod.UID = "" // a pod that is created again has its name
+	pod.UID = "" // a recreated pod has the same name
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if old, ok := q.pods[pod]; ok && old.container != container {

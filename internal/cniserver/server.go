@@ -25,50 +25,50 @@ import (
 )
 
 const (
-	// requestLimit is how long a request may take to arrive once its client is connected.
-	requestLimit = 5 * time.Second
-	// longest bounds what a client may ask for.
-	longest = 4 * time.Minute
-	// cleanLimit is how long what an ADD has left may take to be removed.
-	cleanLimit = 30 * time.Second
-	// defaultAtOnce is how many requests run at once.
-	defaultAtOnce = 16
+	// requestTimeout is the timeout for receiving a request.
+	requestTimeout = 5 * time.Second
+	// maxTimeout is the maximum timeout that a client may request.
+	maxTimeout = 4 * time.Minute
+	// cleanupTimeout is the timeout of the cleanup after a failed ADD.
+	cleanupTimeout = 30 * time.Second
+	// defaultConcurrency is the default number of concurrent requests.
+	defaultConcurrency = 16
 )
 
-// Metrics counts what the server does. A nil one counts nothing.
+// Metrics observes requests. It may be nil.
 type Metrics interface {
-	// Done is called after each request with its command, the CNI code of its error or 0, and how long it took.
+	// Done is called after each request with its command, the CNI code of its error or 0, and its duration.
 	Done(command string, code int, took time.Duration)
 }
 
-// Server serves CNI. Handler, Dir and Log must be set.
+// Server serves CNI. Handler, Dir and Log are required.
 type Server struct {
 	Handler Handler
-	// Dir is where the attachments are kept, across restarts of the agent.
+	// Dir is the directory of attachments, which persists across restarts of the agent.
 	Dir string
 	Log *slog.Logger
-	// AtOnce is how many requests run at once; 16 if it is 0.
-	AtOnce int
-	// Failed is called when an ADD has failed for a reason that will not pass by repeating it, for an event on the pod. It may be nil.
+	// Concurrency is the number of concurrent requests; 0 means 16.
+	Concurrency int
+	// Failed is called when an ADD has failed with a permanent error, for an event on the pod. May be nil.
 	Failed  func(Pod, error)
 	Metrics Metrics
 
 	store store
 	queue *queue
-	// serving is set once store and queue are.
+	// serving is true after store and queue are set.
 	serving atomic.Bool
 }
 
 // errReplaced cancels the ADD of a sandbox whose pod has a newer one.
 var errReplaced = cniproto.Errorf(cniproto.CodeTryAgain, "the pod has a newer sandbox")
 
-// Serve serves requests until the context ends, and then waits for those that run. It closes the listener. Before the first
-// request it removes attachments that an earlier process did not finish, and those of sandboxes that are gone.
+// Serve serves requests until the context ends, and then waits for running ones. It closes the listener. Before the first request it removes incomplete
+// attachments of an earlier process, and those of deleted sandboxes.
 func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
-	if s.AtOnce == 0 {
-		s.AtOnce = defaultAtOnce
+	if s.Concurrency == 0 {
+		s.Concurrency = defaultConcurrency
 	}
-	s.store, s.queue = store{s.Dir}, newQueue(s.AtOnce)
+	s.store, s.queue = store{s.Dir}, newQueue(s.Concurrency)
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	if err := s.store.open(); err != nil {
@@ -93,22 +93,22 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	}
 }
 
-// serve answers the one request of a connection.
+// serve handles the single request of a connection.
 func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
 	if uid, err := cnishim.PeerUID(conn); err != nil || uid != os.Geteuid() {
-		s.Log.Warn("a CNI client of another user is refused", "uid", uid, "error", err)
+		s.Log.Warn("rejected a CNI client of another user", "uid", uid, "error", err)
 		return
 	}
 	var r cniproto.Request
-	if err := conn.SetDeadline(time.Now().Add(requestLimit)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return
 	}
 	if err := cniproto.Read(conn, &r); err != nil {
-		s.answer(conn, r, nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err))
+		s.respond(conn, r, nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err))
 		return
 	}
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), longest))
+	ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), maxTimeout))
 	defer cancel()
 	result, err := s.do(ctx, r)
 	code := 0
@@ -119,21 +119,21 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
 		s.Metrics.Done(r.Command, code, time.Since(start))
 	}
 	s.Log.Debug("CNI request", "id", r.ID, "command", r.Command, "container", r.ContainerID, "interface", r.IfName, "took", time.Since(start), "error", err)
-	s.answer(conn, r, result, err)
+	s.respond(conn, r, result, err)
 }
 
-func (s *Server) answer(conn net.Conn, r cniproto.Request, result json.RawMessage, err error) {
+func (s *Server) respond(conn net.Conn, r cniproto.Request, result json.RawMessage, err error) {
 	response := cniproto.Response{Version: cniproto.Version, ID: r.ID, Result: result}
 	if err != nil {
 		response.Error = cniproto.AsError(err)
 	}
-	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestLimit)), cniproto.Write(conn, response)); err != nil {
-		s.Log.Warn("the answer to a CNI request is not delivered", "id", r.ID, "command", r.Command, "error", err)
+	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestTimeout)), cniproto.Write(conn, response)); err != nil {
+		s.Log.Warn("cannot send the response to a CNI request", "id", r.ID, "command", r.Command, "error", err)
 	}
 }
 
-// Do carries out a request that did not arrive at the socket, with the same guarantees. Before the server serves, and after the context has
-// ended, its error has the code by which clients try again.
+// Do executes a request that did not arrive at the socket, with the same guarantees. Before the server serves, and after the context has ended, its error has
+// the code with which clients retry.
 func (s *Server) Do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	if !s.serving.Load() {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is starting")
@@ -141,7 +141,7 @@ func (s *Server) Do(ctx context.Context, r cniproto.Request) (json.RawMessage, e
 	return s.do(ctx, r)
 }
 
-// do carries out a request.
+// do executes a request.
 func (s *Server) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	if r.Version != cniproto.Version {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the shim speaks version %d, the agent version %d: one of them is being replaced", r.Version, cniproto.Version)
@@ -162,7 +162,7 @@ func (s *Server) do(ctx context.Context, r cniproto.Request) (json.RawMessage, e
 	return s.attachment(ctx, r.Command, call, read)
 }
 
-// unavailable is the error of STATUS: code 50 unless the handler has its own.
+// unavailable returns the error of STATUS: code 50 unless the handler returned its own.
 func unavailable(err error) error {
 	var e *cniproto.Error
 	if errors.As(err, &e) {
@@ -171,7 +171,7 @@ func unavailable(err error) error {
 	return cniproto.Errorf(cniproto.CodeNotAvailable, "%v", err)
 }
 
-// attachment carries out a request about one attachment in the turn of its sandbox.
+// attachment executes a request for one attachment while holding the lock of its sandbox.
 func (s *Server) attachment(ctx context.Context, command string, call Call, read conf) (json.RawMessage, error) {
 	if command == cniproto.Add {
 		var cancel context.CancelCauseFunc
@@ -181,26 +181,26 @@ func (s *Server) attachment(ctx context.Context, command string, call Call, read
 	}
 	leave, err := s.queue.enter(ctx, call.ContainerID)
 	if err != nil {
-		return nil, late(err)
+		return nil, timeoutError(err)
 	}
 	defer leave()
 	switch command {
 	case cniproto.Add:
 		result, err := s.add(ctx, call)
 		if err != nil {
-			return nil, late(err)
+			return nil, timeoutError(err)
 		}
 		return inVersion(result, read.CNIVersion)
 	case cniproto.Delete:
-		return nil, late(s.del(ctx, call))
+		return nil, timeoutError(s.del(ctx, call))
 	case cniproto.Check:
-		return nil, late(s.check(ctx, call, read))
+		return nil, timeoutError(s.check(ctx, call, read))
 	}
 	return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%q is not a command of CNI", command)
 }
 
-// late gives the end of a deadline the code by which the runtime tries again.
-func late(err error) error {
+// timeoutError maps an exceeded deadline to the error code with which the runtime retries.
+func timeoutError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &cniproto.Error{Code: cniproto.CodeTryAgain, Message: "the agent did not finish in time", Details: err.Error()}
 	}
@@ -221,12 +221,12 @@ func (s *Server) add(ctx context.Context, call Call) (*current.Result, error) {
 		if old.Result != nil && old.NetNSID == id && old.Call.Network == call.Network && s.Handler.Check(ctx, old.Call, old.Result) == nil {
 			return old.Result, nil
 		}
-		// It belongs to an ADD that did not finish, or to an earlier boot.
+		// It belongs to an incomplete ADD, or to an earlier boot.
 		if err := s.undo(ctx, old.Call); err != nil {
 			return nil, err
 		}
 	}
-	// From here on a crash leaves a record, by which the next process removes what was done.
+	// After a crash from here on, the next process removes the remains by the record.
 	r := record{Call: call, NetNSID: id}
 	if err := s.store.put(r); err != nil {
 		return nil, err
@@ -245,14 +245,14 @@ func (s *Server) add(ctx context.Context, call Call) (*current.Result, error) {
 	return result, nil
 }
 
-// failed removes what an ADD that failed has left, and reports a failure that repeating does not repair.
+// failed removes the remains of a failed ADD, and reports a permanent error.
 func (s *Server) failed(ctx context.Context, call Call, err error) error {
-	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if left := s.undo(cleaning, call); left != nil {
-		s.Log.Error("what a failed ADD has left is not removed; the next DEL, GC or start tries again", "container", call.ContainerID, "interface", call.IfName, "error", left)
+		s.Log.Error("cannot remove the remains of a failed ADD; the next DEL, GC or start retries", "container", call.ContainerID, "interface", call.IfName, "error", left)
 	}
-	if code := cniproto.AsError(late(err)).Code; code != cniproto.CodeTryAgain && s.Failed != nil {
+	if code := cniproto.AsError(timeoutError(err)).Code; code != cniproto.CodeTryAgain && s.Failed != nil {
 		s.Failed(call.Pod(), err)
 	}
 	return err
@@ -266,11 +266,11 @@ func (s *Server) undo(ctx context.Context, call Call) error {
 	return s.store.remove(call.key())
 }
 
-// del removes an attachment by what it was made with, or by what the runtime says if nothing is known of it.
+// del removes an attachment, with the recorded arguments of its ADD, or the runtime's if there is no record.
 func (s *Server) del(ctx context.Context, call Call) error {
 	known, err := s.store.get(call.key())
 	if err != nil {
-		s.Log.Warn("the record of an attachment cannot be read; the runtime's own data are used", "container", call.ContainerID, "error", err)
+		s.Log.Warn("cannot read the record of an attachment; using the runtime's arguments", "container", call.ContainerID, "error", err)
 	}
 	if known != nil {
 		netns := call.NetNS
@@ -282,7 +282,7 @@ func (s *Server) del(ctx context.Context, call Call) error {
 	return s.undo(ctx, call)
 }
 
-// check compares an attachment with what its ADD returned.
+// check compares an attachment with the result of its ADD.
 func (s *Server) check(ctx context.Context, call Call, read conf) error {
 	known, err := s.store.get(call.key())
 	if err != nil {
@@ -297,7 +297,7 @@ func (s *Server) check(ctx context.Context, call Call, read conf) error {
 	return s.Handler.Check(ctx, call, known.Result)
 }
 
-// collect removes the attachments of a network that are not valid any more. All are tried.
+// collect removes the attachments of a network that are no longer valid. It continues after errors.
 func (s *Server) collect(ctx context.Context, network string, valid []attachment) error {
 	records, err := s.store.all()
 	errs := []error{err}
@@ -305,14 +305,14 @@ func (s *Server) collect(ctx context.Context, network string, valid []attachment
 		if r.Call.Network != network || slices.Contains(valid, attachment{r.Call.ContainerID, r.Call.IfName}) {
 			continue
 		}
-		errs = append(errs, s.removeOf(ctx, r))
+		errs = append(errs, s.removeRecord(ctx, r))
 	}
-	return late(errors.Join(errs...))
+	return timeoutError(errors.Join(errs...))
 }
 
-// removeOf removes the attachment of a record in the turn of its sandbox, unless it has changed meanwhile: an ADD that ran when the record was read may have
-// succeeded.
-func (s *Server) removeOf(ctx context.Context, r record) error {
+// removeRecord removes the attachment of a record while holding the lock of its sandbox, unless it has changed: an ADD that was running when the record was
+// read may have succeeded.
+func (s *Server) removeRecord(ctx context.Context, r record) error {
 	leave, err := s.queue.enter(ctx, r.Call.ContainerID)
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func (s *Server) removeOf(ctx context.Context, r record) error {
 	return nil
 }
 
-// parse reads what the runtime passes. All that is wrong with it is reported at once.
+// parse parses and validates the runtime's arguments. It reports all errors at once.
 func parse(r cniproto.Request) (Call, conf, error) {
 	var read conf
 	if err := json.Unmarshal(r.Config, &read); err != nil {
@@ -341,23 +341,23 @@ func parse(r cniproto.Request) (Call, conf, error) {
 	if !slices.Contains(cniproto.SupportedVersions(), read.CNIVersion) {
 		return Call{}, read, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "cniVersion %q is not supported; supported are %s", read.CNIVersion, strings.Join(cniproto.SupportedVersions(), ", "))
 	}
-	var wrong []string
+	var problems []string
 	if e := utils.ValidateNetworkName(read.Name); e != nil {
-		wrong = append(wrong, fmt.Sprintf("name %q: %s", read.Name, e.Msg))
+		problems = append(problems, fmt.Sprintf("name %q: %s", read.Name, e.Msg))
 	}
 	if r.Command != cniproto.GC {
 		if e := utils.ValidateContainerID(r.ContainerID); e != nil {
-			wrong = append(wrong, fmt.Sprintf("CNI_CONTAINERID %q: %s", r.ContainerID, e.Msg))
+			problems = append(problems, fmt.Sprintf("CNI_CONTAINERID %q: %s", r.ContainerID, e.Msg))
 		}
 		if e := utils.ValidateInterfaceName(r.IfName); e != nil {
-			wrong = append(wrong, fmt.Sprintf("CNI_IFNAME %q: %s", r.IfName, e.Msg))
+			problems = append(problems, fmt.Sprintf("CNI_IFNAME %q: %s", r.IfName, e.Msg))
 		}
 		if r.NetNS != "" && !filepath.IsAbs(r.NetNS) || r.NetNS == "" && r.Command != cniproto.Delete {
-			wrong = append(wrong, fmt.Sprintf("CNI_NETNS %q is not an absolute path", r.NetNS))
+			problems = append(problems, fmt.Sprintf("CNI_NETNS %q is not an absolute path", r.NetNS))
 		}
 	}
-	if len(wrong) > 0 {
-		return Call{}, read, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%s", strings.Join(wrong, "; "))
+	if len(problems) > 0 {
+		return Call{}, read, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%s", strings.Join(problems, "; "))
 	}
 	config, err := stable(r.Config)
 	if err != nil {
@@ -366,7 +366,7 @@ func parse(r cniproto.Request) (Call, conf, error) {
 	return Call{Plugin: r.Plugin, Network: read.Name, ContainerID: r.ContainerID, NetNS: nsid.BelowRun(r.NetNS), IfName: r.IfName, Args: args, Config: config}, read, nil
 }
 
-// stable is a configuration without what the runtime adds for a call.
+// stable returns a configuration without the runtime's additions for a call.
 func stable(config json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(config))
 	d.UseNumber()
@@ -379,7 +379,7 @@ func stable(config json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(keys)
 }
 
-// inVersion returns a result in the version of CNI that the configuration asks for.
+// inVersion converts a result to the CNI version of the configuration.
 func inVersion(result *current.Result, version string) (json.RawMessage, error) {
 	converted, err := result.GetAsVersion(version)
 	if err != nil {

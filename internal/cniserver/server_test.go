@@ -17,6 +17,7 @@ import (
 	"time"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
+	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
@@ -119,7 +120,7 @@ func (n *node) start() {
 		n.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{Handler: n.toy, Dir: filepath.Join(n.dir, "attachments"), Log: slog.New(slog.DiscardHandler), AtOnce: 4,
+	s := &Server{Handler: n.toy, Dir: filepath.Join(n.dir, "attachments"), Log: slog.New(slog.DiscardHandler), Concurrency: 4,
 		Failed: func(_ Pod, err error) { n.failed <- err }}
 	n.server = s
 	ended := make(chan error, 1)
@@ -265,6 +266,72 @@ func TestNothingIsLeftOfAnADDThatFails(t *testing.T) {
 			t.Errorf("%v, %v", r.Error, n.toy.calls)
 		}
 	})
+}
+
+// disk puts the records on a small file system of their own, and returns functions that fill it and empty it again.
+func (n *node) disk() (fill, empty func()) {
+	n.t.Helper()
+	dir := filepath.Join(n.dir, "attachments")
+	filler := filepath.Join(dir, "filler")
+	n.stop()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	n.start()
+	return func() {
+			if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+				n.t.Errorf("the disk is not full: %v", err)
+			}
+		}, func() {
+			if err := os.Remove(filler); err != nil {
+				n.t.Error(err)
+			}
+		}
+}
+
+// A full disk keeps a pod from starting, and leaves nothing of it, wherever in its ADD the disk is full. No pod is kept from ending.
+func TestNoPodStartsWhileTheDiskIsFull(t *testing.T) {
+	n := newNode(t)
+	fill, empty := n.disk()
+	for _, name := range []string{"runs", "early", "late"} {
+		n.netns(name)
+	}
+	refused := func(name string, calls int) {
+		t.Helper()
+		if r := n.ask(n.request(cniproto.Add, name)); r.Error == nil || !strings.Contains(r.Error.Error(), "no space left") {
+			t.Errorf("%s: %v", name, r.Error)
+		}
+		if got := n.toy.counted("add " + name); got != calls {
+			t.Errorf("%s: the network was asked %d times, expected %d", name, got, calls)
+		}
+	}
+	if r := n.ask(n.request(cniproto.Add, "runs")); r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	n.toy.add = func(_ context.Context, c Call) error {
+		if c.ContainerID == "late" {
+			fill()
+		}
+		return nil
+	}
+	refused("late", 1)
+	fill() // what was undone has made place
+	refused("early", 0)
+	if n.records() != 1 || len(n.toy.attached) != 1 {
+		t.Errorf("left: %d records, %v", n.records(), n.toy.attached)
+	}
+	if r := n.ask(n.request(cniproto.Delete, "runs")); r.Error != nil || n.records() != 0 || len(n.toy.attached) != 0 {
+		t.Errorf("DEL: %v, left %v", r.Error, n.toy.attached)
+	}
+	empty()
+	n.toy.add = nil
+	if r := n.ask(n.request(cniproto.Add, "early")); r.Error != nil {
+		t.Errorf("with space again: %v", r.Error)
+	}
 }
 
 func TestARestartKeepsAttachmentsAndARebootRemovesThem(t *testing.T) {

@@ -17,30 +17,30 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// record is what is known of an attachment.
+// record is the stored state of an attachment.
 type record struct {
-	// Format is that of the file.
+	// Format is the format version of the file.
 	Format int  `json:"format"`
 	Call   Call `json:"call"`
-	// Result is what Add returned; nil until it has.
+	// Result is the result of Add; nil until it has succeeded.
 	Result *current.Result `json:"result,omitempty"`
-	// NetNSID identifies the namespace behind Call.NetNS: paths are used again.
+	// NetNSID identifies the namespace behind Call.NetNS, since paths are reused.
 	NetNSID string `json:"netnsID"`
 }
 
-// recordFormat is the only one there is.
+// recordFormat is the only format version.
 const recordFormat = 1
 
-// suffix ends the names of records, damaged those of files that cannot be read.
+// suffix is the suffix of record files, damaged that of unreadable ones.
 const (
 	suffix  = ".json"
 	damaged = ".damaged"
 )
 
-// store keeps a file for each attachment in a directory. Its methods may be called at once for different attachments.
+// store stores a file for each attachment in a directory. Its methods may be called concurrently for different attachments.
 type store struct{ dir string }
 
-// open creates the directory, and removes what a crash left unfinished.
+// open creates the directory, and removes incomplete files.
 func (s store) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("create directory of attachments: %w", err)
@@ -51,7 +51,7 @@ func (s store) open() error {
 	return durable.Clean(filepath.Join(s.dir, "*"))
 }
 
-// file is the file of an attachment. Its name is a hash: container IDs and interface names are the runtime's.
+// file returns the path of an attachment's file. Its name is a hash, since the runtime chooses container IDs and interface names.
 func (s store) file(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+suffix)
@@ -66,7 +66,7 @@ func (s store) put(r record) error {
 	return durable.WriteFile(s.file(r.Call.key()), append(raw, '\n'), 0o600)
 }
 
-// get returns the record of an attachment, nil if there is none.
+// get returns the record of an attachment; nil if there is none.
 func (s store) get(key string) (*record, error) {
 	r, err := s.read(s.file(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,7 @@ func (s store) remove(key string) error {
 	return nil
 }
 
-// all returns all records in the order of their files. A file that cannot be read is renamed and returned as an error: the
-// others count.
+// all returns all records, sorted by file. It renames unreadable files, and returns an error for each in addition to the other records.
 func (s store) all() ([]record, error) {
 	records, unreadable, err := s.scan()
 	errs := []error{err}
@@ -108,7 +107,7 @@ func (s store) all() ([]record, error) {
 	return records, errors.Join(errs...)
 }
 
-// scan reads all records, and returns the files that cannot be read.
+// scan reads all records, and returns the unreadable files.
 func (s store) scan() (records []record, unreadable []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -133,15 +132,15 @@ func (s store) scan() (records []record, unreadable []string, err error) {
 	return slices.Clip(records), unreadable, errors.Join(errs...)
 }
 
-// Recorded is an attachment of which a server has a file.
+// Recorded is an attachment with a record.
 type Recorded struct {
 	Call Call
-	// Added is whether its ADD has succeeded.
+	// Added is true if its ADD has succeeded.
 	Added bool
 }
 
-// Records returns the attachments of which a server has files in its directory, for those who look at them while it runs. Nothing is changed. Without
-// the directory there are none; files that cannot be read are the error.
+// Records returns the recorded attachments in a server's directory, for readers outside of the server. It changes nothing. A missing directory has no records.
+// The error names unreadable files.
 func Records(dir string) ([]Recorded, error) {
 	records, _, err := store{dir}.scan()
 	if errors.Is(err, fs.ErrNotExist) {

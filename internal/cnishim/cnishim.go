@@ -1,5 +1,5 @@
-// Package cnishim is the CNI plugin that nodes have under the name of each network whose agent serves CNI. It knows no network:
-// it sends what the runtime passes to the agent's socket, and prints the answer.
+// Package cnishim is the CNI plugin for networks whose agent serves CNI, installed under the name of each network. It is independent of the network: it sends
+// the runtime's arguments to the agent's socket, and prints the response.
 package cnishim
 
 import (
@@ -24,49 +24,49 @@ import (
 )
 
 const (
-	// Sockets of agents are below these directories. A configuration cannot name one elsewhere.
+	// Directories of agents' sockets. A configuration cannot name a socket elsewhere.
 	runDir       = "/run/"
 	legacyRunDir = "/var/run/"
-	// defaultSocket is the socket of the plugin with a name.
+	// defaultSocket is the default socket of a plugin by name.
 	defaultSocket = "/run/cno/%s/cni.sock"
-	// waitLimit is how long the shim waits for the agent in all; kubelet gives a sandbox four minutes.
-	waitLimit = 100 * time.Second
-	// statusLimit is that of STATUS, by which the runtime decides whether the node is ready, often.
-	statusLimit = 5 * time.Second
-	// retry is how often a socket without a listener is tried again, for example while the agent restarts.
+	// timeout is the timeout of a call; the kubelet allows four minutes for a sandbox.
+	timeout = 100 * time.Second
+	// statusTimeout is that of STATUS, with which the runtime frequently checks whether the node is ready.
+	statusTimeout = 5 * time.Second
+	// retry is the delay between attempts to connect to a socket without a listener, for example while the agent restarts.
 	retry = 50 * time.Millisecond
 )
 
-// Call is how the plugin is called. All fields must be set.
+// Call is an invocation of the plugin. All exported fields are required.
 type Call struct {
-	// Program is the path by which it was started.
+	// Program is the path of the executed file.
 	Program string
 	// Env is the environment.
 	Env    []string
 	Stdin  io.Reader
 	Stdout io.Writer
-	// owner is the user that the agent must run as; 0 in a node.
+	// owner is the user ID of the agent; 0 on a node.
 	owner int
-	// root stands for the root of the file system in tests.
+	// root is the root of the file system in tests.
 	root string
-	// limit replaces waitLimit and statusLimit in tests.
+	// limit replaces timeout and statusTimeout in tests.
 	limit time.Duration
 }
 
-// config are the keys that the shim reads of a network configuration.
+// config are the keys of the network configuration that the shim uses.
 type config struct {
 	CNIVersion string `json:"cniVersion"`
-	// Socket is the agent's, below /run; that of the plugin's name if it is empty.
+	// Socket is the agent's socket, below /run; empty means the default of the plugin's name.
 	Socket string `json:"socket"`
 }
 
-// Run does one call, and returns the exit status of the process.
+// Run executes one call, and returns the exit status of the process.
 func Run(ctx context.Context, c Call) int {
 	return c.Print(func(request cniproto.Request) ([]byte, error) { return c.forward(ctx, request) })
 }
 
-// Print does one call with a function that gets the checked request and returns what is to be printed, and returns the exit status of
-// the process. VERSION is answered without the function. Errors are printed as CNI has them, in the version of the configuration.
+// Print executes one call with do, which receives the validated request and returns the output, and returns the exit status of the process. It handles VERSION
+// itself. Errors are printed in CNI's format, in the version of the configuration.
 func (c Call) Print(do func(cniproto.Request) ([]byte, error)) int {
 	version := cniproto.NewestVersion
 	result, err := c.run(&version, do)
@@ -79,7 +79,7 @@ func (c Call) Print(do func(cniproto.Request) ([]byte, error)) int {
 		if err != nil {
 			return 1
 		}
-		_, _ = c.Stdout.Write(append(result, '\n')) // the exit status says the same
+		_, _ = c.Stdout.Write(append(result, '\n')) // the exit status also indicates the error
 		return 1
 	}
 	if len(result) > 0 {
@@ -90,7 +90,7 @@ func (c Call) Print(do func(cniproto.Request) ([]byte, error)) int {
 	return 0
 }
 
-// run returns what is to be printed. It sets the version of CNI that an error is reported in.
+// run returns the output. It sets the CNI version in which an error is reported.
 func (c Call) run(version *string, do func(cniproto.Request) ([]byte, error)) ([]byte, error) {
 	env := map[string]string{}
 	for _, e := range c.Env {
@@ -123,7 +123,7 @@ func (c Call) run(version *string, do func(cniproto.Request) ([]byte, error)) ([
 	return do(request)
 }
 
-// forward sends a request to the socket of the plugin's name, or to the one of the configuration.
+// forward sends a request to the default socket of the plugin's name, or to the configured one.
 func (c Call) forward(ctx context.Context, request cniproto.Request) ([]byte, error) {
 	var conf config
 	if err := json.Unmarshal(request.Config, &conf); err != nil {
@@ -133,14 +133,14 @@ func (c Call) forward(ctx context.Context, request cniproto.Request) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return c.Ask(ctx, socket, request)
+	return c.Send(ctx, socket, request)
 }
 
-// request checks what the runtime passes. The server checks it again: it has other clients, too.
+// request validates the runtime's arguments. The server validates them again, since it has other clients.
 func (c Call) request(command string, env map[string]string, conf []byte) (cniproto.Request, error) {
 	r := cniproto.Request{Version: cniproto.Version, ID: RequestID(), Plugin: filepath.Base(c.Program), Command: command,
 		ContainerID: env["CNI_CONTAINERID"], NetNS: env["CNI_NETNS"], IfName: env["CNI_IFNAME"], Args: env["CNI_ARGS"], Path: env["CNI_PATH"],
-		Config: json.RawMessage(bytes.TrimSpace(conf)), Timeout: waitLimit}
+		Config: json.RawMessage(bytes.TrimSpace(conf)), Timeout: timeout}
 	var missing []string
 	needed := map[string]string{}
 	switch command {
@@ -150,7 +150,7 @@ func (c Call) request(command string, env map[string]string, conf []byte) (cnipr
 		needed = map[string]string{"CNI_CONTAINERID": r.ContainerID, "CNI_IFNAME": r.IfName}
 	case cniproto.GC:
 	case cniproto.Status:
-		r.Timeout = statusLimit
+		r.Timeout = statusTimeout
 	default:
 		return r, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "CNI_COMMAND is %q, which is not a command of CNI", command)
 	}
@@ -168,13 +168,13 @@ func (c Call) request(command string, env map[string]string, conf []byte) (cnipr
 	return r, nil
 }
 
-// RequestID returns a new name for a request in logs.
+// RequestID returns a new identifier of a request for logs.
 func RequestID() string {
 	return strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.Itoa(os.Getpid())
 }
 
-// socket returns the path of the agent's socket. The plugin's name and the runtime's own file decide; a path outside of /run
-// is refused, so that a configuration that a tenant may write cannot have the shim connect elsewhere.
+// socket returns the path of the agent's socket. It rejects a path outside of /run, so that a configuration written by a tenant cannot direct the shim
+// elsewhere.
 func (c Call) socket(plugin, configured string) (string, error) {
 	path := fmt.Sprintf(defaultSocket, plugin)
 	if configured != "" {
@@ -186,39 +186,39 @@ func (c Call) socket(plugin, configured string) (string, error) {
 	return filepath.Join(c.root, path), nil
 }
 
-// Ask sends a request to an agent's socket and returns the result. While no agent listens it tries again, since the agent may be restarting; an agent
-// that does not answer in time is error 11, by which the runtime tries again. A DEL that the agent has not done is an error, too.
-func (c Call) Ask(ctx context.Context, socket string, r cniproto.Request) ([]byte, error) {
+// Send sends a request to an agent's socket and returns the result. It retries while no agent listens, since the agent may be restarting. A timeout is error
+// 11, with which the runtime retries. A DEL that the agent has not executed is an error, too.
+func (c Call) Send(ctx context.Context, socket string, r cniproto.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	conn, err := c.connect(ctx, socket)
 	if err != nil {
-		return nil, unanswered(r.Command, socket, err)
+		return nil, unavailable(r.Command, socket, err)
 	}
 	defer func() { _ = conn.Close() }()
 	deadline, _ := ctx.Deadline()
 	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, unanswered(r.Command, socket, err)
+		return nil, unavailable(r.Command, socket, err)
 	}
 	r.Timeout = time.Until(deadline)
 	if err := errors.Join(cniproto.Write(conn, r), conn.CloseWrite()); err != nil {
-		return nil, unanswered(r.Command, socket, err)
+		return nil, unavailable(r.Command, socket, err)
 	}
-	var answer cniproto.Response
-	if err := cniproto.Read(conn, &answer); err != nil {
-		return nil, unanswered(r.Command, socket, err)
+	var response cniproto.Response
+	if err := cniproto.Read(conn, &response); err != nil {
+		return nil, unavailable(r.Command, socket, err)
 	}
 	switch {
-	case answer.Version != cniproto.Version || answer.ID != r.ID:
-		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent behind %s answers with version %d to request %q, expected version %d and %q", socket, answer.Version, answer.ID, cniproto.Version, r.ID)
-	case answer.Error != nil:
-		return nil, answer.Error
+	case response.Version != cniproto.Version || response.ID != r.ID:
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent behind %s responds with version %d to request %q, expected version %d and %q", socket, response.Version, response.ID, cniproto.Version, r.ID)
+	case response.Error != nil:
+		return nil, response.Error
 	}
-	return answer.Result, nil
+	return response.Result, nil
 }
 
-// unanswered is the error while the agent cannot be asked.
-func unanswered(command, socket string, err error) error {
+// unavailable returns the error of an unavailable agent.
+func unavailable(command, socket string, err error) error {
 	code := cniproto.CodeTryAgain
 	if command == cniproto.Status {
 		code = cniproto.CodeNotAvailable
@@ -267,7 +267,7 @@ func (c Call) dial(ctx context.Context, socket string) (*net.UnixConn, error) {
 	return unixConn, nil
 }
 
-// PeerUID returns the user at the other end of a connection.
+// PeerUID returns the user ID of the peer of a connection.
 func PeerUID(conn *net.UnixConn) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

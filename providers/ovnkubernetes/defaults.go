@@ -11,27 +11,26 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// The defaults of settings.
+// Default values of settings.
 const (
 	defaultGenevePort = 6081
 	defaultJoin       = "100.64.0.0/16"
 	defaultTransit    = "100.88.0.0/16"
 	defaultJoin6      = "fd98::/64"
 	defaultTransit6   = "fd97::/64"
-	// masquerade has the address that a pod sees when it connects to itself through a Service, 169.254.169.5.
+	// masquerade has the source address of a pod's connections to itself through a Service, 169.254.169.5.
 	masquerade = "169.254.169.0/29"
-	// masquerade6 is the same of IPv6, with fd69::5.
+	// masquerade6 is the same for IPv6, with fd69::5.
 	masquerade6 = "fd69::/125"
 
-	// overhead is what the default MTU leaves of the nodes' MTU, as OpenShift's operator has it: enough for Geneve with its options over
-	// either IP family, and for VLAN tags.
+	// overhead is subtracted from the nodes' MTU for the default MTU, as in OpenShift's operator: enough for Geneve with options over either IP family, and
+	// for VLAN tags.
 	overhead = 100
-	// geneve is what Geneve adds to a packet over IPv4: Ethernet 14, IPv4 20, UDP 8, Geneve 8, and OVN's option 8.
+	// geneve is the overhead of Geneve over IPv4: Ethernet 14, IPv4 20, UDP 8, Geneve 8, and OVN's option 8.
 	geneve = 58
 )
 
-// Default makes every setting explicit. A setting that is left out and may not change is taken from prev, so that leaving it out never
-// changes it.
+// Default makes every setting explicit. It takes an omitted immutable setting from prev, so that omitting a setting never changes it.
 func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	c, before := settings(out).DeepCopy(), settings(prev)
@@ -47,22 +46,22 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 	c.RouteAdvertisements = cmp.Or(c.RouteAdvertisements, osv1.RouteAdvertisementsDisabled)
 	c.PolicyAuditConfig = defaultAudit(c.PolicyAuditConfig)
 	c.GatewayConfig = defaultGateway(c.GatewayConfig, hasIPv6(spec))
-	v4, was := orZero(c.IPv4), orZero(before.IPv4)
+	v4, previous := orZero(c.IPv4), orZero(before.IPv4)
 	c.IPv4 = &osv1.IPv4OVNKubernetesConfig{
-		InternalJoinSubnet:          cmp.Or(v4.InternalJoinSubnet, c.V4InternalSubnet, was.InternalJoinSubnet, defaultJoin),
-		InternalTransitSwitchSubnet: cmp.Or(v4.InternalTransitSwitchSubnet, was.InternalTransitSwitchSubnet, defaultTransit),
+		InternalJoinSubnet:          cmp.Or(v4.InternalJoinSubnet, c.V4InternalSubnet, previous.InternalJoinSubnet, defaultJoin),
+		InternalTransitSwitchSubnet: cmp.Or(v4.InternalTransitSwitchSubnet, previous.InternalTransitSwitchSubnet, defaultTransit),
 	}
 	if hasIPv6(spec) {
-		v6, was := orZero(c.IPv6), orZero(before.IPv6)
+		v6, previous := orZero(c.IPv6), orZero(before.IPv6)
 		c.IPv6 = &osv1.IPv6OVNKubernetesConfig{
-			InternalJoinSubnet:          cmp.Or(v6.InternalJoinSubnet, c.V6InternalSubnet, was.InternalJoinSubnet, defaultJoin6),
-			InternalTransitSwitchSubnet: cmp.Or(v6.InternalTransitSwitchSubnet, was.InternalTransitSwitchSubnet, defaultTransit6),
+			InternalJoinSubnet:          cmp.Or(v6.InternalJoinSubnet, c.V6InternalSubnet, previous.InternalJoinSubnet, defaultJoin6),
+			InternalTransitSwitchSubnet: cmp.Or(v6.InternalTransitSwitchSubnet, previous.InternalTransitSwitchSubnet, defaultTransit6),
 		}
 	}
 	return out
 }
 
-// defaultAudit completes the settings of audit messages.
+// defaultAudit returns the settings of audit messages with defaults.
 func defaultAudit(given *osv1.PolicyAuditConfig) *osv1.PolicyAuditConfig {
 	a, standard := orZero(given.DeepCopy()), agentconfig.DefaultAudit()
 	return &osv1.PolicyAuditConfig{
@@ -71,24 +70,24 @@ func defaultAudit(given *osv1.PolicyAuditConfig) *osv1.PolicyAuditConfig {
 	}
 }
 
-// audit are the settings of audit messages of a specification.
+// audit returns the settings of audit messages of a specification.
 func audit(spec *operatorv1.NetworkSpec) agentconfig.Audit {
 	a := defaultAudit(settings(spec).PolicyAuditConfig)
 	return agentconfig.Audit{RateLimit: *a.RateLimit, MaxFileSize: *a.MaxFileSize, MaxLogFiles: *a.MaxLogFiles, Destination: a.Destination, Facility: a.SyslogFacility}
 }
 
-// defaultMTU is what the nodes support, less the overhead of Geneve and that of IPsec. It is nil while that is not known: the pipeline waits for it.
+// defaultMTU returns the MTU of the nodes minus the overhead of Geneve and IPsec. It returns nil while the nodes' MTU is unknown: the pipeline waits for it.
 func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster, ipv6 bool, ipsec int) *uint32 {
 	if set := firstSet(c.MTU, before.MTU); set != nil {
 		return set
 	}
-	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(leastMTU(ipv6)) {
+	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(smallestMTU(ipv6)) {
 		return new(uint32(min(mtu, maxMTU)))
 	}
 	return nil
 }
 
-// defaultGateway completes the gateway's settings. There is one kind of gateway: leaving it out means that kind.
+// defaultGateway returns the gateway's settings with defaults. Only one kind of gateway is implemented.
 func defaultGateway(g *osv1.GatewayConfig, ipv6 bool) *osv1.GatewayConfig {
 	out := g.DeepCopy()
 	if out == nil {
@@ -102,7 +101,7 @@ func defaultGateway(g *osv1.GatewayConfig, ipv6 bool) *osv1.GatewayConfig {
 	return out
 }
 
-// firstSet returns a copy of the first value that is given.
+// firstSet returns a copy of the first value that is not nil.
 func firstSet[T any](values ...*T) *T {
 	for _, v := range values {
 		if v != nil {

@@ -20,18 +20,18 @@ import (
 var _ provider.Examiner = OVNKubernetes{}
 
 const (
-	// comparedAtOnce is how many nodes are compared at the same time.
-	comparedAtOnce = 32
-	// mostItems is how many items a symptom names.
-	mostItems = 5
+	// compareConcurrency is the number of nodes compared at the same time.
+	compareConcurrency = 32
+	// maxItems is the maximum number of items in a symptom.
+	maxItems = 5
 )
 
-// Examine compares both databases of OVN with the Kubernetes API on the master that leads, the ports, flows and interfaces of each node that is Ready
-// on the node, and what the agents of IPsec report with the phase.
+// Examine compares both OVN databases with the Kubernetes API on the leading master, compares ports, flows and interfaces on every Ready node, and compares
+// the reports of IPsec agents with the phase.
 func (OVNKubernetes) Examine(ctx context.Context, at provider.TraceAccess) provider.Examination {
 	e := &examination{access: at}
 	group := errgroup.Group{}
-	group.SetLimit(comparedAtOnce)
+	group.SetLimit(compareConcurrency)
 	group.Go(func() error { e.compareIPsec(ctx); return nil })
 	group.Go(func() error { e.compareMaster(ctx); return nil })
 	var nodes corev1.NodeList
@@ -51,7 +51,7 @@ func (OVNKubernetes) Examine(ctx context.Context, at provider.TraceAccess) provi
 	return provider.Examination{Symptoms: symptoms(e.items), Missing: e.missing}
 }
 
-// examination collects what is found.
+// examination collects the findings.
 type examination struct {
 	access provider.TraceAccess
 
@@ -60,7 +60,7 @@ type examination struct {
 	missing []string
 }
 
-// item is a finding with the node that has it; none if it is in the databases of the cluster.
+// item is a finding with its node; node is empty for a finding in the cluster's databases.
 type item struct {
 	finding.Finding
 	node string
@@ -72,8 +72,8 @@ func (e *examination) miss(what string, err error) {
 	e.missing = append(e.missing, fmt.Sprintf("%s: %v", what, err))
 }
 
-// take takes the report of a comparison.
-func (e *examination) take(what, node string, r finding.Report) {
+// add adds the report of a comparison.
+func (e *examination) add(what, node string, r finding.Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, f := range r.Findings {
@@ -83,7 +83,7 @@ func (e *examination) take(what, node string, r finding.Report) {
 		e.missing = append(e.missing, what+": "+text)
 	}
 	if r.More > 0 {
-		e.missing = append(e.missing, fmt.Sprintf("%s: findings that are left out: %d", what, r.More))
+		e.missing = append(e.missing, fmt.Sprintf("%s: findings omitted: %d", what, r.More))
 	}
 }
 
@@ -109,7 +109,7 @@ func checkCommand(name string) []string {
 	return []string{agentconfig.Script, name, "--" + agentconfig.FlagJSON}
 }
 
-// run runs a command that prints a report.
+// run runs a command that prints a finding.Report, and adds the report.
 func (e *examination) run(ctx context.Context, what, node string, c provider.TraceCommand) {
 	out, err := e.access.Run(ctx, c)
 	if err != nil {
@@ -121,11 +121,11 @@ func (e *examination) run(ctx context.Context, what, node string, c provider.Tra
 		e.miss(what, err)
 		return
 	}
-	e.take(what, node, report)
+	e.add(what, node, report)
 }
 
 func (e *examination) compareIPsec(ctx context.Context) {
-	report, err := finding.Settled(ctx, finding.Default(), func(ctx context.Context) (finding.Report, error) {
+	report, err := finding.Persistent(ctx, finding.Default(), func(ctx context.Context) (finding.Report, error) {
 		s, err := observeIPsec(ctx, e.access.Objects, true)
 		return finding.Report{Findings: s.findings()}, err
 	})
@@ -133,10 +133,10 @@ func (e *examination) compareIPsec(ctx context.Context) {
 		e.miss("reports of IPsec", err)
 		return
 	}
-	e.take("reports of IPsec", "", report)
+	e.add("reports of IPsec", "", report)
 }
 
-// findings are nodes that have not followed the phase, and pairs of nodes without keys. Nothing is found while IPsec is off.
+// findings returns nodes that have not reached the phase, and pairs of nodes without keys. It is nil while IPsec is off.
 func (s ipsecState) findings() []finding.Finding {
 	var out []finding.Finding
 	if s.phase == "" {
@@ -163,7 +163,7 @@ func (s ipsecState) findings() []finding.Finding {
 	return out
 }
 
-// symptoms groups findings of one kind and place.
+// symptoms groups findings by kind and place.
 func symptoms(items []item) []provider.Symptom {
 	type group struct {
 		place finding.Place
@@ -190,9 +190,9 @@ func symptoms(items []item) []provider.Symptom {
 	for _, g := range order {
 		slices.Sort(named[g])
 		slices.Sort(causes[g])
-		cause := phrase.Clauses(causes[g], mostItems)
+		cause := phrase.Clauses(causes[g], maxItems)
 		out = append(out, provider.Symptom{
-			Severe: g.kind != finding.Stale, What: fmt.Sprintf("%s in OVN-Kubernetes' %s: %s", g.kind, g.place, phrase.Clauses(named[g], mostItems)),
+			Severe: g.kind != finding.Stale, What: fmt.Sprintf("%s in OVN-Kubernetes' %s: %s", g.kind, g.place, phrase.Clauses(named[g], maxItems)),
 			Cause: cmp.Or(cause, g.kind.Cause()), WayOut: g.place.WayOut(),
 		})
 	}

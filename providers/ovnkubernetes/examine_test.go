@@ -60,7 +60,7 @@ func TestExamine(t *testing.T) {
 			{Severe: true, What: `missing in OVN-Kubernetes' northbound database: row Logical_Switch_Port "shop_web" (pod shop/web)`, Cause: finding.Missing.Cause(), WayOut: finding.Northbound.WayOut()},
 			{What: "stale in OVN-Kubernetes' interfaces: interface ovnpa (no pod) on node a; interface ovnpc (no pod) on node c", Cause: finding.Stale.Cause(), WayOut: finding.Links.WayOut()},
 		},
-		Missing: []string{"databases of OVN: findings that are left out: 3", "node b: no pod runs there", "node c: tunnels and flows: no answer"},
+		Missing: []string{"databases of OVN: findings omitted: 3", "node b: no pod runs there", "node c: tunnels and flows: no answer"},
 	}, got); diff != "" {
 		t.Errorf("result:\n%s", diff)
 	}

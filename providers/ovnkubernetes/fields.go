@@ -9,7 +9,7 @@ import (
 // config is the path of the provider's part of the specification.
 const config = "spec.defaultNetwork.ovnKubernetesConfig"
 
-// Fields says what a change of each of the provider's fields means. Where only one value is valid, there is no change.
+// Fields returns the change class of each of the provider's fields. A field with only one valid value cannot change.
 func (OVNKubernetes) Fields() []provider.Field {
 	return []provider.Field{
 		{Path: config, Class: provider.Live, Disruption: provider.NoDisruption, Reason: "this version implements one value"},
@@ -32,7 +32,7 @@ func (OVNKubernetes) Fields() []provider.Field {
 	}
 }
 
-// live is a subnet that is kept free.
+// live returns the field of a reserved subnet.
 func live(path string) provider.Field {
 	return provider.Field{Path: config + path, Class: provider.Live, Disruption: provider.NoDisruption,
 		Reason: "no packet has these addresses; they are kept free of pools"}

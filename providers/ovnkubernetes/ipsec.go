@@ -24,31 +24,30 @@ import (
 const (
 	// ipsecName is the name of the DaemonSet of IPsec's agents.
 	ipsecName = "ovn-ipsec"
-	// ipsecTurn is after how long phases are observed again while they change, ipsecSteady while they do not.
-	ipsecTurn, ipsecSteady = 5 * time.Second, time.Minute
-	// mostNamed is how many nodes a sentence names.
-	mostNamed = 3
+	// Phases are observed every ipsecChangingInterval while they change, otherwise every ipsecSteadyInterval.
+	ipsecChangingInterval, ipsecSteadyInterval = 5 * time.Second, time.Minute
+	// maxNamed is the maximum number of nodes in a message.
+	maxNamed = 3
 )
 
-// ipsecState is what is known of IPsec in the cluster.
+// ipsecState is the observed state of IPsec in the cluster.
 type ipsecState struct {
 	// fresh is true if the network is not installed yet.
 	fresh bool
-	// phase is the phase that nodes were given; empty if IPsec is off.
+	// phase is the current phase; empty if IPsec is off.
 	phase agentconfig.Phase
-	// ready are the names of nodes that are Ready, sorted. reports are those of agents, by node.
+	// ready are the names of Ready nodes, sorted. reports are those of the agents, by node.
 	ready   []string
 	reports map[string]agentconfig.Report
 }
 
-// wantsIPsec reports whether a specification has nodes encrypt.
+// wantsIPsec reports whether a specification enables encryption between nodes.
 func wantsIPsec(spec *operatorv1.NetworkSpec) bool {
 	c := settings(spec).IPsecConfig
 	return c != nil && (c.Mode == osv1.IPsecModeFull || c.Mode == "")
 }
 
-// nextPhase returns the phase that nodes are to have, empty if IPsec is to be off, and a sentence on what is waited for. Nodes that are not Ready are not
-// waited for.
+// nextPhase returns the next phase, empty if IPsec is off, and a sentence on what the operator waits for. It does not wait for nodes that are not Ready.
 func nextPhase(on bool, s ipsecState) (agentconfig.Phase, string) {
 	switch {
 	case on && s.phase == "" && s.fresh:
@@ -75,7 +74,7 @@ func nextPhase(on bool, s ipsecState) (agentconfig.Phase, string) {
 	return "", ""
 }
 
-// notIn names the nodes that are not in a phase, as a sentence; empty if all are.
+// notIn returns a sentence with the nodes that are not in a phase; empty if all are.
 func (s ipsecState) notIn(phase agentconfig.Phase) string {
 	var names []string
 	for _, n := range s.ready {
@@ -86,10 +85,10 @@ func (s ipsecState) notIn(phase agentconfig.Phase) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("pods of %s on these nodes have yet to follow: %s", ipsecName, status.Names(names, mostNamed))
+	return fmt.Sprintf("pods of %s on these nodes have not applied it yet: %s", ipsecName, status.Names(names, maxNamed))
 }
 
-// unencrypted names the nodes that do not encrypt what they send to all others that are Ready, as a sentence; empty if all do.
+// unencrypted returns a sentence with the nodes that do not encrypt packets to all other Ready nodes; empty if all do.
 func (s ipsecState) unencrypted() string {
 	if why := s.notIn(agentconfig.PhaseAccept); why != "" {
 		return why
@@ -98,10 +97,10 @@ func (s ipsecState) unencrypted() string {
 	if len(pairs) == 0 {
 		return ""
 	}
-	return "it is not encrypted from " + status.Names(pairs, mostNamed)
+	return "it is not encrypted from " + status.Names(pairs, maxNamed)
 }
 
-// withoutKeys are the pairs of nodes that are Ready of which the first one does not encrypt what it sends to the second one: "a to b".
+// withoutKeys returns the pairs of Ready nodes of which the first does not encrypt packets to the second: "a to b".
 func (s ipsecState) withoutKeys() []string {
 	var pairs []string
 	for _, n := range s.ready {
@@ -118,13 +117,13 @@ func (s ipsecState) withoutKeys() []string {
 	return pairs
 }
 
-// problems are sentences on nodes that cannot encrypt, sorted by node. Of nodes that are not Ready nothing is said.
+// problems returns sentences on nodes that cannot encrypt, sorted by node. It omits nodes that are not Ready.
 func (s ipsecState) problems() []string {
 	var out []string
 	for _, n := range s.ready {
 		r, reported := s.reports[n]
 		if !reported {
-			continue // a pod that is not there yet is one of a DaemonSet that is rolled out
+			continue // the pod of the DaemonSet has not started yet
 		}
 		for _, p := range r.Problems {
 			out = append(out, fmt.Sprintf("IPsec of node %s: %s", n, p))
@@ -133,8 +132,8 @@ func (s ipsecState) problems() []string {
 	return out
 }
 
-// observeIPsec reads the phase, the nodes, and what their agents report. Where IPsec is off and stays so, it reads the phase alone. The operator's caches have
-// neither the ConfigMaps of this namespace nor annotations of pods.
+// observeIPsec reads the phase, the nodes, and the reports of their agents. While IPsec is off it reads only the phase. The operator's caches exclude the
+// ConfigMaps of this namespace and annotations of pods.
 func observeIPsec(ctx context.Context, r client.Reader, on bool) (ipsecState, error) {
 	s := ipsecState{reports: map[string]agentconfig.Report{}}
 	direct := provider.Direct(r)
@@ -144,7 +143,7 @@ func observeIPsec(ctx context.Context, r client.Reader, on bool) (ipsecState, er
 		return s, fmt.Errorf("read ConfigMap %s/%s: %w", agentconfig.Namespace, agentconfig.IPsecConfigMap, err)
 	}
 	if err == nil {
-		// A phase that a person has damaged is decided again, from the one that refuses nothing.
+		// An invalid phase is replaced, starting from the one that drops no packets.
 		if s.phase, err = agentconfig.ParsePhase(config.Data[agentconfig.KeyIPsecPhase]); err != nil {
 			s.phase = agentconfig.PhaseAccept
 		}
@@ -170,7 +169,7 @@ func observeIPsec(ctx context.Context, r client.Reader, on bool) (ipsecState, er
 		if p.DeletionTimestamp != nil {
 			continue
 		}
-		// What is not a report is none: the node is waited for, and named.
+		// An invalid report is ignored: the operator waits for the node.
 		if report, err := agentconfig.ParseReport(p.Annotations[agentconfig.IPsecAnnotation]); err == nil {
 			s.reports[p.Spec.NodeName] = report
 		}
@@ -194,6 +193,6 @@ func addIPsec(list *manifest.List, spec *operatorv1.NetworkSpec, phase agentconf
 		ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: agentconfig.IPsecConfigMap},
 		Data:       map[string]string{agentconfig.KeyIPsecPhase: string(phase), agentconfig.KeyIPsecEncapsulation: string(encapsulation)},
 	})
-	// A phase is followed without a restart.
+	// The agents apply a phase without a restart.
 	manifest.AddAsset(list, "ipsec", func(d *appsv1.DaemonSet) { pods.set(d, agentconfig.KeyAPIServer) })
 }

@@ -22,7 +22,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Render turns a filled specification into objects. A DaemonSet that has to wait for the other one is left out, and stays as it is.
+// Render returns the objects of a defaulted specification. It omits a DaemonSet that has to wait for the other one; the existing DaemonSet stays unchanged.
 func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	out, err := o.render(spec, f)
 	if err != nil {
@@ -44,7 +44,7 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, err
 	}
-	mtu, err := addMTU(data, o.told, spec, f.MTUMigration)
+	mtu, err := addMTU(data, o.currentMTU, spec, f.MTUMigration)
 	if err != nil {
 		return provider.Output{}, err
 	}
@@ -54,7 +54,7 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	pods := podSettings{image: image, env: environment(spec, f), data: data}
 	if !turn.holdMaster {
 		manifest.AddAsset(&list, "master", func(d *appsv1.DaemonSet) {
-			// Masters do not use the southbound database of others.
+			// Masters use only their own southbound database.
 			pods.set(d, agentconfig.KeyClusterNetwork, agentconfig.KeyServiceNetwork, agentconfig.KeyAPIServer)
 		})
 	}
@@ -75,15 +75,15 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	}
 	out := provider.Output{Objects: objects, MTU: mtu, Waiting: cmp.Or(turn.why, waiting)}
 	if phase != "" {
-		out.Problems, out.Again = o.ipsec.problems(), ipsecSteady
+		out.Problems, out.Again = o.ipsec.problems(), ipsecSteadyInterval
 	}
 	if waiting != "" {
-		out.Again = ipsecTurn
+		out.Again = ipsecChangingInterval
 	}
 	return out, nil
 }
 
-// addFoundation adds what exists before anything runs.
+// addFoundation adds the objects that the pods depend on.
 func addFoundation(list *manifest.List, data map[string]string) {
 	manifest.AddAsset[corev1.Namespace](list, "namespace", nil)
 	for _, role := range []string{"master", "node"} {
@@ -99,14 +99,14 @@ func addFoundation(list *manifest.List, data map[string]string) {
 	list.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: agentconfig.ConfigMap}, Data: data})
 }
 
-// podSettings are what the pods of both DaemonSets have in common.
+// podSettings has the values that the pods of the DaemonSets share.
 type podSettings struct {
 	image string
 	env   []corev1.EnvVar
 	data  map[string]string
 }
 
-// set completes a DaemonSet. Its pods restart when one of some keys of the ConfigMap changes.
+// set completes a DaemonSet. Its pods restart when one of keys in the ConfigMap changes.
 func (p podSettings) set(d *appsv1.DaemonSet, keys ...string) {
 	d.Annotations[poolsAnnotation] = p.data[agentconfig.KeyClusterNetwork]
 	d.Spec.Template.Annotations = map[string]string{configHash: hash(p.data, keys)}

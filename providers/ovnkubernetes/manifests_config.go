@@ -20,11 +20,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// configHash is the annotation of pods with a hash of their configuration, so that they restart when it changes.
+// configHash is the pod annotation with a hash of the configuration. Pods restart when it changes.
 const configHash = "networkoperator.openshift.io/config-hash"
 
-// configuration returns the data of the ConfigMap. Keys without a value are left out: without a cluster neither the control-plane nodes
-// nor the API server are known.
+// configuration returns the data of the ConfigMap. It omits keys without a value: without a cluster, the control-plane nodes and the API server are unknown.
 func configuration(spec *operatorv1.NetworkSpec, f facts.Cluster) (map[string]string, error) {
 	var pools []string
 	for i, p := range spec.ClusterNetwork {
@@ -59,8 +58,8 @@ func configuration(spec *operatorv1.NetworkSpec, f facts.Cluster) (map[string]st
 	return data, nil
 }
 
-// mountSyslog mounts the socket of the node's syslog into the container of ovn-controller, where audit messages are sent to one: that of the C
-// library itself, any other with its directory, so that its server can create it again.
+// mountSyslog mounts the node's syslog socket into the container of ovn-controller if audit messages are sent to one. It mounts the C library's socket itself,
+// and any other with its directory, so that the syslog server can recreate it.
 func mountSyslog(pod *corev1.PodSpec, destination string) {
 	where, kind := agentconfig.SyslogSocket, corev1.HostPathUnset
 	if file, found := agentconfig.UnixPath(destination); found && file != agentconfig.SyslogSocket {
@@ -76,8 +75,7 @@ func mountSyslog(pod *corev1.PodSpec, destination string) {
 	}
 }
 
-// south returns the southbound databases of all control-plane nodes, sorted by address, so that the order in which nodes join changes
-// nothing.
+// south returns the southbound databases of all control-plane nodes, sorted by address, so that it does not depend on the order in which nodes join.
 func south(nodes []facts.Node) string {
 	var addresses []netip.Addr
 	for _, n := range nodes {
@@ -93,7 +91,7 @@ func south(nodes []facts.Node) string {
 	return strings.Join(remotes, ",")
 }
 
-// fromField and fromKey are variables with a field of the pod, and with a key of the ConfigMap.
+// fromField returns a variable with a field of the pod, fromKey one with a key of the ConfigMap.
 func fromField(name, path string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
@@ -104,7 +102,7 @@ func fromKey(name, key string) corev1.EnvVar {
 	}}}
 }
 
-// environment returns the variables that all containers have.
+// environment returns the variables of all containers.
 func environment(spec *operatorv1.NetworkSpec, f facts.Cluster) []corev1.EnvVar {
 	c := settings(spec)
 	number := func(n *uint32) string { return strconv.FormatUint(uint64(*orZero(n)), 10) }
@@ -124,7 +122,7 @@ func environment(spec *operatorv1.NetworkSpec, f facts.Cluster) []corev1.EnvVar 
 	}, f.APIServer.Env()...)
 }
 
-// variables are the names of all variables that the operator sets in main containers.
+// variables returns the names of all variables that the operator sets in main containers.
 func variables() []string {
 	names := []string{agentconfig.VariableHealth, facts.ServiceHostVariable, facts.ServicePortVariable}
 	for _, v := range environment(&operatorv1.NetworkSpec{}, facts.Cluster{}) {
@@ -133,7 +131,7 @@ func variables() []string {
 	return names
 }
 
-// logLevel is what containers log: they know no finer level than debug.
+// logLevel returns the log level of containers; debug is the most verbose one.
 func logLevel(l osv1.LogLevel) string {
 	if l == "" || l == osv1.Normal {
 		return "info"
@@ -141,7 +139,7 @@ func logLevel(l osv1.LogLevel) string {
 	return "debug"
 }
 
-// hash is one of the values of some keys, in their order.
+// hash returns a hash of the values of keys in their order.
 func hash(data map[string]string, keys []string) string {
 	h := sha256.New()
 	for _, k := range keys {

@@ -9,9 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// addMetrics adds the proxies of the metrics of ovn-node, ovn-master and, where there is IPsec, ovn-ipsec. Proxies on nodes without a master have nothing to serve for it, and
-// Prometheus does not try them: targets are the masters. They run the operator's own image. Where that is not known, they are omitted: the
-// network does not depend on them.
+// addMetrics adds the proxies for the metrics of ovn-node, ovn-master and, with IPsec, ovn-ipsec. Prometheus scrapes those of masters on masters only. They
+// run the operator's image. If that image is unknown, they are omitted: the network does not depend on them.
 func addMetrics(list *manifest.List, f facts.Cluster, ipsec bool) {
 	image, err := f.Images.Get(facts.OperatorImage, "OVN-Kubernetes' metrics")
 	if err != nil {

@@ -24,18 +24,18 @@ var (
 // MTUPath is the path of the field that sets the MTU of pods.
 func (OVNKubernetes) MTUPath() *field.Path { return configPath.Child("mtu") }
 
-// PodMTU returns the MTU that a filled specification gives pods, and what Geneve and IPsec take for themselves.
+// PodMTU returns the MTU that a defaulted specification gives pods, and the overhead of Geneve and IPsec, all in bytes.
 func (OVNKubernetes) PodMTU(spec *operatorv1.NetworkSpec) (mtu, overhead int) {
 	_, ipsec := ipsecOverhead(spec)
 	return int(*orZero(settings(spec).MTU)), geneve + ipsec
 }
 
-// MTUAgents is where the operator watches agents during a change of the MTU.
+// MTUAgents returns the agents that the operator watches during an MTU migration.
 func (OVNKubernetes) MTUAgents() provider.MTUAgents {
 	return provider.MTUAgents{Component: string(operatorv1.NetworkTypeOVNKubernetes), Namespace: agentconfig.Namespace, ConfigMap: agentconfig.ConfigMap, App: nodeName}
 }
 
-// CheckLinks refuses an MTU that, with what Geneve and IPsec add, is more than a link of a node takes.
+// CheckLinks rejects an MTU that, with the overhead of Geneve and IPsec, exceeds the MTU of a node's link.
 func (o OVNKubernetes) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
 	mtu, overhead := o.PodMTU(spec)
 	by := "Geneve"
@@ -45,25 +45,25 @@ func (o OVNKubernetes) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Clus
 	return mtumigration.CheckLinks(o.MTUPath(), mtu, overhead, by, known.LinkMTU())
 }
 
-// observeMTU reads what agents have of the MTU; nil if there are none, or if they do not follow a file yet. The operator's caches do not have the ConfigMaps of this
-// namespace.
+// observeMTU reads the MTU from the agents' current configuration; nil if none exists, or if it has no MTU state. The operator's caches exclude the ConfigMaps
+// of this namespace.
 func observeMTU(ctx context.Context, r client.Reader) (*mtumigration.State, error) {
 	var config corev1.ConfigMap
 	err := provider.Direct(r).Get(ctx, client.ObjectKey{Namespace: agentconfig.Namespace, Name: agentconfig.ConfigMap}, &config)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", agentconfig.Namespace, agentconfig.ConfigMap, err)
 	}
-	// What cannot be read is about to be written again.
+	// A value that cannot be decoded is ignored: Render replaces it.
 	if m, decodeErr := agentconfig.DecodeMTU([]byte(config.Data[agentconfig.KeyMTUState])); err == nil && decodeErr == nil {
 		return new(mtumigration.StateOf(m.MTU, m.Migration)), nil
 	}
 	return nil, nil
 }
 
-// addMTU adds what agents are to have of the MTU to the data of the ConfigMap, and the record of a change of it. It returns the MTU of interfaces. Pods do not
-// restart for it: Open vSwitch would with them.
-func addMTU(data map[string]string, told *mtumigration.State, spec *operatorv1.NetworkSpec, progress facts.MTUMigration) (int, error) {
-	next, err := mtumigration.Render(told, int(*settings(spec).MTU), spec, progress, data)
+// addMTU adds the MTU and the record of its migration to the data of the ConfigMap. It returns the MTU of interfaces. Pods do not restart for it, since Open
+// vSwitch would restart with them.
+func addMTU(data map[string]string, current *mtumigration.State, spec *operatorv1.NetworkSpec, progress facts.MTUMigration) (int, error) {
+	next, err := mtumigration.Render(current, int(*settings(spec).MTU), spec, progress, data)
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// maxCollectors is how many collectors of one protocol the API allows.
+// maxCollectors is the API's maximum number of collectors per protocol.
 const maxCollectors = 10
 
 // collectors is a protocol with its collectors.
@@ -38,7 +38,7 @@ func collectorsOf(e *osv1.ExportNetworkFlows) []collectors {
 	return out
 }
 
-// validateNetworkFlows returns the collectors to which no records can be sent.
+// validateNetworkFlows returns an error for each invalid collector.
 func validateNetworkFlows(e *osv1.ExportNetworkFlows) field.ErrorList {
 	var errs field.ErrorList
 	for _, c := range collectorsOf(e) {
@@ -55,7 +55,7 @@ func validateNetworkFlows(e *osv1.ExportNetworkFlows) field.ErrorList {
 	return errs
 }
 
-// networkFlows are the collectors of a valid specification.
+// networkFlows returns the collectors of a valid specification.
 func networkFlows(e *osv1.ExportNetworkFlows) agentconfig.NetworkFlows {
 	var n agentconfig.NetworkFlows
 	for _, c := range collectorsOf(e) {

@@ -12,19 +12,18 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// poolsAnnotation is on DaemonSets: the cluster network that their pods know.
+// poolsAnnotation is the annotation of DaemonSets with the cluster network that their pods use.
 const poolsAnnotation = "networkoperator.openshift.io/cluster-network-cidr"
 
-// observed is what rendering needs to know of the cluster: how far the two DaemonSets have been rolled out, and
-// IPsec.
+// observed is the cluster state that Render depends on.
 type observed struct {
 	master, node operandorder.Set
 	ipsec        ipsecState
-	// told is what agents have of the MTU now; nil if there are none.
-	told *mtumigration.State
+	// currentMTU is the MTU state of the agents' current configuration; nil if none exists.
+	currentMTU *mtumigration.State
 }
 
-// Observe reads how far the two DaemonSets have been rolled out, and what agents of IPsec report.
+// Observe reads the rollout state of the DaemonSets, the reports of IPsec agents and the current MTU.
 func (OVNKubernetes) Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	if r == nil {
 		return observed{ipsec: ipsecState{fresh: true}}, nil
@@ -38,9 +37,9 @@ func (OVNKubernetes) Observe(ctx context.Context, r client.Reader, spec *operato
 		return nil, err
 	}
 	ipsec.fresh = !sets[1].Exists
-	told, err := observeMTU(ctx, r)
+	currentMTU, err := observeMTU(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return observed{master: sets[0], node: sets[1], ipsec: ipsec, told: told}, nil
+	return observed{master: sets[0], node: sets[1], ipsec: ipsec, currentMTU: currentMTU}, nil
 }

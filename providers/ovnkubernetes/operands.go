@@ -11,11 +11,11 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// The names of DaemonSets, which are the labels app of their pods, and of roles.
+// Names of DaemonSets, which are the values of their pods' label app, and of roles.
 const (
 	masterName = "ovnkube-master"
 	nodeName   = "ovnkube"
-	// metricsName is the name of the proxies of metrics.
+	// metricsName is the name of the DaemonSet of metrics proxies.
 	metricsName = "ovnkube-metrics"
 
 	masterRole = "openshift-ovn-kubernetes-master"
@@ -25,11 +25,11 @@ const (
 	reportRole = "openshift-ovn-kubernetes-ipsec-report"
 	mtuRole    = "openshift-ovn-kubernetes-node-report"
 
-	// nodeAccount is the service account of agents.
+	// nodeAccount is the ServiceAccount of agents.
 	nodeAccount = "ovn-kubernetes-node"
 )
 
-// Operands are the masters and the agents.
+// Operands returns the operands: the masters and the agents.
 func (OVNKubernetes) Operands() provider.Operands {
 	rules := append(provider.RulesOf(assets, "clusterrole-master"), provider.RulesOf(assets, "clusterrole-node")...)
 	for _, role := range []string{"clusterrole-leader", "clusterrole-ipsec", "clusterrole-ipsec-report", "clusterrole-node-report"} {
@@ -46,6 +46,7 @@ func (OVNKubernetes) Operands() provider.Operands {
 			{Namespace: agentconfig.Namespace, Name: masterName, Files: []string{agentconfig.DataDir}},
 		},
 		Bridges:    []string{topology.IntegrationBridge},
+		Plugins:    []string{agentconfig.Plugin},
 		ConfigMaps: []string{agentconfig.ConfigMap, agentconfig.IPsecConfigMap},
 		Rules: append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{"network.operator.openshift.io"}, Resources: []string{"operatorpkis"}, Verbs: []string{"create", "patch", "delete"},
@@ -60,12 +61,13 @@ func (OVNKubernetes) Operands() provider.Operands {
 			Namespace: agentconfig.Namespace, Name: nodeAccount, Resources: []string{"pods"}, Annotation: mtumigration.Annotation, OwnNode: true,
 			Network: operatorv1.NetworkTypeOVNKubernetes,
 		}},
-		Requesters: []provider.Requester{{Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount}},
-		Images:     []provider.Image{{Variable: Image, Name: "ovn"}},
+		Requesters:     []provider.Account{{Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount}},
+		FightReporters: []provider.Account{{Namespace: agentconfig.Namespace, Name: nodeAccount}},
+		Images:         []provider.Image{{Variable: Image, Name: "ovn"}},
 	}
 }
 
-// Workloads are the masters, the agents, and the proxies of their metrics.
+// Workloads returns the DaemonSets of the masters, the agents and the metrics proxies.
 func (OVNKubernetes) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: masterName, Placed: true, Rolling: true, Env: variables()},

@@ -6,18 +6,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/operandorder"
 )
 
-// turn says which of the DaemonSets have to wait for the other. At most one has.
+// turn has the DaemonSets that must wait for the other one, at most one.
 type turn struct {
 	holdMaster, holdNode bool
-	// why is a sentence for the condition; empty if none has to wait.
+	// why is a sentence for the condition; empty if no DaemonSet waits.
 	why string
 }
 
 // next decides which DaemonSets may be changed now.
 //
-// A newer ovn-controller understands what an older ovn-northd writes, and not the other way round: in an upgrade nodes are first, and
-// masters last; in a downgrade masters are first. When a pool grows, nodes are first, too: a block of the new part is not reached by nodes
-// that do not know it, so that no node may get one before.
+// A newer ovn-controller understands the output of an older ovn-northd, but not the reverse: in an upgrade nodes are first, in a downgrade masters. When a
+// pool grows, nodes are first, too: nodes that do not know the new part do not reach its blocks, so that no node may get one before.
 func next(master, node operandorder.Set, release, pools string) turn {
 	if !master.Exists || !node.Exists {
 		return turn{}

@@ -1,8 +1,8 @@
-// Package ovnkubernetes is the operator's side of OVN-Kubernetes: which settings are valid, their defaults, which may change, and the
-// objects that deploy it. Masters write OVN's northbound database from the API's objects (master), nodes bind pods to it (node). What all
-// of them agree on is in topology and agentconfig.
+// Package ovnkubernetes is the operator's provider for OVN-Kubernetes: it validates and defaults the settings, checks changes, and renders the objects that
+// deploy the network. Masters (package master) write OVN's northbound database from the API objects. Agents (package node) bind pods to it. Packages topology
+// and agentconfig have the definitions that they share.
 //
-// Everything here is a pure function of values, except Observe, which reads two DaemonSets and the nodes.
+// All functions are pure except Observe, Examine and the packet trace, which read from the cluster.
 package ovnkubernetes
 
 import (
@@ -23,8 +23,8 @@ func New() OVNKubernetes { return OVNKubernetes{} }
 
 var _ provider.Provider = OVNKubernetes{}
 
-// Traits says what the network can do. OVN's load balancers serve pods; nodes and clients outside reach Services by kube-proxy. Pods can
-// have IPv6 addresses beside IPv4 ones, not alone: see validateFamilies.
+// Traits returns the capabilities of the network. OVN's load balancers serve pods; nodes and external clients reach Services through kube-proxy. Pods can have
+// IPv6 addresses in addition to IPv4 ones, but not alone: see validateFamilies.
 func (OVNKubernetes) Traits() provider.Traits {
 	return provider.Traits{
 		Type:         operatorv1.NetworkTypeOVNKubernetes,
@@ -34,7 +34,7 @@ func (OVNKubernetes) Traits() provider.Traits {
 		IPv6:         true,
 		DualStack:    true,
 		GrowPools:    true,
-		// Nodes get a block of the second family, and pods that start from then on an address of it.
+		// Nodes get a block of the second family, and newly started pods an address of it.
 		ConvertDualStack: true,
 
 		Implements: []string{"spec.exportNetworkFlows"},
@@ -42,7 +42,7 @@ func (OVNKubernetes) Traits() provider.Traits {
 	}
 }
 
-// settings returns the provider's part of a specification, never nil.
+// settings returns the provider's part of a specification. It is never nil.
 func settings(spec *operatorv1.NetworkSpec) *osv1.OVNKubernetesConfig {
 	if spec == nil || spec.DefaultNetwork.OVNKubernetesConfig == nil {
 		return &osv1.OVNKubernetesConfig{}

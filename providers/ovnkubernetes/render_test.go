@@ -223,9 +223,9 @@ func TestContainersAgreeWithTheProgram(t *testing.T) {
 	const temporary = "/tmp"
 	mounts := map[string][]string{
 		agentconfig.CommandMaster: {agentconfig.RunDir}, agentconfig.CommandNorth: {agentconfig.RunDir, agentconfig.DataDir, temporary},
-		agentconfig.CommandSouth:  {agentconfig.RunDir, agentconfig.DataDir, temporary, agentconfig.CertificateDir, agentconfig.AuthorityDir},
+		agentconfig.CommandSouth:  {agentconfig.RunDir, agentconfig.DataDir, temporary, agentconfig.CertificateDir, agentconfig.CADir},
 		agentconfig.CommandNorthd: {agentconfig.RunDir}, agentconfig.CommandSwitch: {agentconfig.SwitchRunDir, agentconfig.SwitchDataDir, temporary},
-		agentconfig.CommandController: {agentconfig.SwitchRunDir, agentconfig.RunDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},
+		agentconfig.CommandController: {agentconfig.SwitchRunDir, agentconfig.RunDir, agentconfig.CertificateDir, agentconfig.CADir},
 		agentconfig.CommandNode: {agentconfig.SwitchRunDir, agentconfig.SwitchDataDir, agentconfig.RunDir, agentconfig.DataDir, agentconfig.ServerDir, agentconfig.StateDir,
 			agentconfig.HostPluginDir, agentconfig.PluginConfDir},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// CheckChange returns every unsafe change of a setting: the table of fields has all of them.
+// CheckChange returns every unsafe change of a setting, according to Fields.
 func (o OVNKubernetes) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	return provider.CheckFields(prev, next, o.Fields())
 }

@@ -21,7 +21,7 @@ import (
 
 var _ provider.Tracer = OVNKubernetes{}
 
-// Carries says how packets are carried.
+// Carries describes how the network transports packets.
 func (OVNKubernetes) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 	port := uint32(defaultGenevePort)
 	if p := settings(spec).GenevePort; p != nil {
@@ -34,13 +34,12 @@ func (OVNKubernetes) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 	}
 }
 
-// Follow follows the packet and its reply through the logical network by ovn-trace, on the master that leads, and names the access rules that
-// decide.
-func (OVNKubernetes) Follow(ctx context.Context, at provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
+// Trace traces the packet and its reply through the logical network with ovn-trace on the leading master, and names the decisive access rules.
+func (OVNKubernetes) Trace(ctx context.Context, at provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
 	if at.Run == nil {
 		return nil, nil
 	}
-	f := follower{access: at, packet: p}
+	f := tracer{access: at, packet: p}
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -60,25 +59,25 @@ func (OVNKubernetes) Follow(ctx context.Context, at provider.TraceAccess, p prov
 	return append(steps, reply...), err
 }
 
-// follower follows one packet.
-type follower struct {
+// tracer traces one packet.
+type tracer struct {
 	access   provider.TraceAccess
 	packet   provider.TracePacket
 	leader   string
 	from, to logicalEnd
 }
 
-// logicalEnd is where a packet enters the logical network, or leaves it.
+// logicalEnd is the point where a packet enters or leaves the logical network.
 type logicalEnd struct {
 	node, port string
-	mac, via   net.HardwareAddr // via is the router's on the switch of the node
+	mac, via   net.HardwareAddr // via is the router's MAC address on the switch of the node
 	address    netip.Addr
-	// onSwitch is true if the address is that of the port, and not one behind it.
+	// onSwitch is true if the address belongs to the port itself.
 	onSwitch bool
 }
 
-// prepare finds the leading master, and the logical ends.
-func (f *follower) prepare(ctx context.Context) error {
+// prepare finds the leading master and both logical ends.
+func (f *tracer) prepare(ctx context.Context) error {
 	var err error
 	if f.leader, err = leaderOf(ctx, f.access.Objects); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (f *follower) prepare(ctx context.Context) error {
 	return err
 }
 
-// leaderOf is the node of the master that leads.
+// leaderOf returns the node of the leading master.
 func leaderOf(ctx context.Context, objects client.Reader) (string, error) {
 	lease := &coordinationv1.Lease{}
 	if err := objects.Get(ctx, client.ObjectKey{Namespace: agentconfig.Namespace, Name: agentconfig.Lease}, lease); err != nil {
@@ -103,9 +102,9 @@ func leaderOf(ctx context.Context, objects client.Reader) (string, error) {
 	return node, nil
 }
 
-// end returns the logical end of an end. What is no pod is reached by the management port of a node: a node by its own, and everything else by
-// that of the client's node.
-func (f *follower) end(ctx context.Context, e provider.TraceEnd, exit string) (logicalEnd, error) {
+// end returns the logical end of an end. An end that is not a pod uses the management port of a node: a node its own, and everything else that of the client's
+// node.
+func (f *tracer) end(ctx context.Context, e provider.TraceEnd, exit string) (logicalEnd, error) {
 	out := logicalEnd{node: e.Node, address: e.Address, onSwitch: e.IsPod()}
 	if !e.IsPod() && (out.node == "" || out.node != exit) {
 		out.node = exit
@@ -116,13 +115,13 @@ func (f *follower) end(ctx context.Context, e provider.TraceEnd, exit string) (l
 	}
 	value, annotated := node.Annotations[topology.NodeSubnets]
 	if !annotated {
-		return out, fmt.Errorf("node %s has no annotation %s: the master has given it no block", out.node, topology.NodeSubnets)
+		return out, fmt.Errorf("node %s has no annotation %s: the master has not assigned a block to it", out.node, topology.NodeSubnets)
 	}
 	blocks, err := topology.DecodeNodeSubnets(value)
 	if err != nil {
 		return out, fmt.Errorf("node %s: %w", out.node, err)
 	}
-	first := blocks[0] // the IPv4 one, if there is one, has the hardware addresses
+	first := blocks[0] // the IPv4 block, if any, determines the hardware addresses
 	if i := slices.IndexFunc(blocks, func(b netip.Prefix) bool { return b.Addr().Is4() }); i >= 0 {
 		first = blocks[i]
 	}
@@ -144,7 +143,7 @@ func (f *follower) end(ctx context.Context, e provider.TraceEnd, exit string) (l
 	}
 	given, annotated := pod.Annotations[topology.PodNetworks]
 	if !annotated {
-		return out, fmt.Errorf("pod %s has no annotation %s: the master has given it no address", e.Pod, topology.PodNetworks)
+		return out, fmt.Errorf("pod %s has no annotation %s: the master has not assigned an address to it", e.Pod, topology.PodNetworks)
 	}
 	decoded, err := topology.DecodePod(given)
 	if err != nil {
@@ -162,17 +161,17 @@ type logicalPacket struct {
 	protocol    string
 	source      uint16
 	destination uint16
-	// states are what connection tracking finds, balanced the endpoint that a load balancer chooses; empty for none.
+	// states are the connection tracking states. balanced is the endpoint that a load balancer chooses; empty if there is none.
 	states, balanced string
 }
 
-// clientPort is the port from which the connection comes. No rule looks at it.
+// clientPort is the source port of the traced connection. No rule matches it.
 const clientPort = 40000
 
-func (f *follower) request() logicalPacket {
+func (f *tracer) request() logicalPacket {
 	p := logicalPacket{from: f.from, to: f.packet.To.Address, protocol: strings.ToLower(string(f.packet.Protocol)), source: clientPort, destination: f.packet.Port, states: "new"}
 	p.next = f.nextHop(f.from, f.to, p.to)
-	// OVN serves pods; nodes reach Services by kube-proxy, whose work is done when a packet comes here.
+	// OVN translates Services for pods. For nodes, kube-proxy has translated the packet before it arrives here.
 	if f.packet.Service.IsValid() && f.packet.From.IsPod() {
 		p.balanced = netip.AddrPortFrom(p.to, p.destination).String()
 		p.to, p.destination, p.next = f.packet.Service.Addr(), f.packet.Service.Port(), f.from.via
@@ -180,7 +179,7 @@ func (f *follower) request() logicalPacket {
 	return p
 }
 
-func (f *follower) reply() logicalPacket {
+func (f *tracer) reply() logicalPacket {
 	from := f.to
 	if !f.packet.To.IsPod() {
 		from.address = f.packet.To.Address
@@ -191,15 +190,15 @@ func (f *follower) reply() logicalPacket {
 	}
 }
 
-// nextHop is the hardware address to which a packet goes: that of a port of the same switch, or of the router.
-func (f *follower) nextHop(from, to logicalEnd, destination netip.Addr) net.HardwareAddr {
+// nextHop returns the destination MAC address: that of a port of the same switch, or the router's.
+func (f *tracer) nextHop(from, to logicalEnd, destination netip.Addr) net.HardwareAddr {
 	if from.node == to.node && to.onSwitch && to.address == destination && from.port != to.port {
 		return to.mac
 	}
 	return from.via
 }
 
-// expression is the packet in the language of ovn-trace.
+// expression returns the packet in the language of ovn-trace.
 func (p logicalPacket) expression() string {
 	ip := "ip4"
 	if p.to.Is6() {
@@ -209,13 +208,13 @@ func (p logicalPacket) expression() string {
 		p.from.port, p.from.mac, p.next, ip, p.from.address, ip, p.to, p.protocol, p.source, p.protocol, p.destination)
 }
 
-// passes is how often connection tracking may be asked on the way of a packet.
-const passes = 8
+// maxTrackings is the maximum number of connection tracking lookups of a packet.
+const maxTrackings = 8
 
-// command is that of ovn-trace. Chosen has its load balancers choose the endpoint of the packet, although they have others.
+// command returns the ovn-trace command. chosen forces its load balancers to choose the endpoint of the packet.
 func (p logicalPacket) command(chosen bool) []string {
 	out := []string{"ovn-trace", "--no-leader-only", "--db=unix:" + agentconfig.SouthSocket, "--detailed"}
-	for range passes {
+	for range maxTrackings {
 		out = append(out, "--ct="+p.states)
 	}
 	if chosen {
@@ -224,15 +223,15 @@ func (p logicalPacket) command(chosen bool) []string {
 	return append(out, topology.Switch(p.from.node), p.expression())
 }
 
-// run runs a command on the master that leads.
-func (f *follower) run(ctx context.Context, command ...string) (string, error) {
+// run runs a command on the leading master.
+func (f *tracer) run(ctx context.Context, command ...string) (string, error) {
 	return f.access.Run(ctx, provider.TraceCommand{
 		Namespace: agentconfig.Namespace, App: masterName, Node: f.leader, Container: agentconfig.CommandMaster, Command: command,
 	})
 }
 
-// bindings are the ports of both ends, which must be connected on their nodes.
-func (f *follower) bindings(ctx context.Context) ([]provider.TraceStep, error) {
+// bindings returns a step for each end whose port is not connected to its node.
+func (f *tracer) bindings(ctx context.Context) ([]provider.TraceStep, error) {
 	var steps []provider.TraceStep
 	for _, end := range []logicalEnd{f.from, f.to} {
 		out, err := f.run(ctx, "ovn-sbctl", "--no-leader-only", "--db=unix:"+agentconfig.SouthSocket, "--timeout=10", "--bare", "--columns=up", "find", "Port_Binding", "logical_port="+end.port)
@@ -253,8 +252,8 @@ func (f *follower) bindings(ctx context.Context) ([]provider.TraceStep, error) {
 	return steps, nil
 }
 
-// trace runs ovn-trace and names what decides.
-func (f *follower) trace(ctx context.Context, p logicalPacket) ([]provider.TraceStep, error) {
+// trace runs ovn-trace and names the decisive rules.
+func (f *tracer) trace(ctx context.Context, p logicalPacket) ([]provider.TraceStep, error) {
 	t, err := f.datapaths(ctx, p)
 	if err != nil {
 		return nil, err
@@ -293,16 +292,16 @@ func (f *follower) trace(ctx context.Context, p logicalPacket) ([]provider.Trace
 	return steps, nil
 }
 
-// datapaths runs ovn-trace. It chooses one of several endpoints of a load balancer at random: then it runs again, with the endpoint that is asked
-// about.
-func (f *follower) datapaths(ctx context.Context, p logicalPacket) ([]datapathTrace, error) {
+// datapaths runs ovn-trace. ovn-trace chooses an endpoint of a load balancer at random; if it may be another one, it runs again with the endpoint of the
+// packet.
+func (f *tracer) datapaths(ctx context.Context, p logicalPacket) ([]datapathTrace, error) {
 	text, err := f.run(ctx, p.command(false)...)
 	if err != nil {
 		return nil, err
 	}
 	t := parseTrace(text)
 	if len(t) == 0 {
-		return nil, errors.New("ovn-trace printed nothing that can be read")
+		return nil, errors.New("cannot parse the output of ovn-trace")
 	}
 	balancing, endpoints := t[0].balancing()
 	if p.balanced == "" || len(endpoints) < 2 || !slices.Contains(endpoints, p.balanced) {
@@ -318,8 +317,8 @@ func (f *follower) datapaths(ctx context.Context, p logicalPacket) ([]datapathTr
 	return t, nil
 }
 
-// ruleOf names the access rule that a flow is made of; empty if it is made of none.
-func (f *follower) ruleOf(ctx context.Context, l logicalFlow) (string, error) {
+// ruleOf returns the description of the access rule of a flow; empty if it has none.
+func (f *tracer) ruleOf(ctx context.Context, l logicalFlow) (string, error) {
 	hint, err := f.run(ctx, "ovn-sbctl", "--no-leader-only", "--db=unix:"+agentconfig.SouthSocket, "--timeout=10", "--if-exists", "get", "Logical_Flow", l.uuid, "external_ids:stage-hint")
 	if err != nil {
 		return "", err

@@ -10,15 +10,15 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// datapathTrace is the way of a packet through one logical switch or router, as ovn-trace prints it.
+// datapathTrace is the path of a packet through one logical switch or router.
 type datapathTrace struct {
 	name, inport, outport string
 	flows                 []logicalFlow
-	// output is the port by which the packet leaves; empty if it does not.
+	// output is the port through which the packet leaves; empty if it is dropped.
 	output string
 }
 
-// logicalFlow is a flow that selected the packet.
+// logicalFlow is a flow that matched the packet.
 type logicalFlow struct {
 	stage    string
 	match    string
@@ -34,7 +34,7 @@ var (
 	outputLine   = regexp.MustCompile(`/\* output to "([^"]*)", type "[^"]*" \*/`)
 )
 
-// parseTrace reads what ovn-trace --detailed prints: a heading for each half of a datapath, a line for each flow, and its actions below it.
+// parseTrace parses the output of ovn-trace --detailed: a heading for each pipeline of a datapath, a line for each flow, and its actions below it.
 func parseTrace(text string) []datapathTrace {
 	var out []datapathTrace
 	for line := range strings.Lines(text) {
@@ -74,7 +74,7 @@ func (d datapathTrace) where() string {
 	return "switch " + d.name
 }
 
-// passage says by which ports the packet came and goes.
+// passage describes the ports through which the packet enters and leaves.
 func (d datapathTrace) passage() string {
 	switch {
 	case d.output != "":
@@ -85,14 +85,14 @@ func (d datapathTrace) passage() string {
 	return fmt.Sprintf("from port %s the packet is dropped", d.inport)
 }
 
-// reject reports whether the packet was refused because a load balancer has no endpoint for it.
+// reject reports whether the packet was rejected because a load balancer has no endpoint.
 func (d datapathTrace) reject() bool {
 	return slices.ContainsFunc(d.flows, func(l logicalFlow) bool {
 		return strings.HasPrefix(l.stage, "ls_in_lb") && slices.ContainsFunc(l.actions, func(a string) bool { return strings.Contains(a, "reject") })
 	})
 }
 
-// balancing is the flow that translates the address of a Service, and the endpoints among which it chooses.
+// balancing returns the flow that translates the address of a Service, and its endpoints.
 func (d datapathTrace) balancing() (logicalFlow, []string) {
 	for _, l := range d.flows {
 		for _, a := range l.actions {
@@ -104,19 +104,18 @@ func (d datapathTrace) balancing() (logicalFlow, []string) {
 	return logicalFlow{}, nil
 }
 
-// The priorities of flows that stand for access rules: OVN adds rulePriority to theirs. Flows from trackedPriority on are for connections that
-// were allowed.
+// Priorities of flows of access rules: OVN adds rulePriority to those of the rules. Flows from trackedPriority on are for established connections.
 const (
 	rulePriority    = 1000
 	trackedPriority = 65532
 )
 
-// isRule reports whether the flow stands for an access rule.
+// isRule reports whether the flow belongs to an access rule.
 func (l logicalFlow) isRule() bool {
 	return l.priority > rulePriority && l.priority < trackedPriority && (l.stage == "ls_in_acl" || l.stage == "ls_in_acl_after_lb" || l.stage == "ls_out_acl")
 }
 
-// decides reports whether the flow says something about the packet that not every packet has.
+// decides reports whether the flow is relevant for this packet, rather than for every packet.
 func (l logicalFlow) decides() bool {
 	switch {
 	case l.isRule():

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	minMTU  = 576  // RFC 791: what every IPv4 host must take
-	minMTU6 = 1280 // RFC 8200: the same of IPv6
+	minMTU  = 576  // RFC 791: the smallest MTU that every IPv4 host must accept
+	minMTU6 = 1280 // RFC 8200: the same for IPv6
 	maxMTU  = 65535
-	// maxHostPrefix is the longest prefix of a node's IPv4 block: the router and the management port need two of its addresses.
+	// maxHostPrefix is the longest prefix length of a node's IPv4 block: the router and the management port need two of its addresses.
 	maxHostPrefix = 29
 
-	// ruleNotBuilt is the rule of settings that this version does not implement.
-	ruleNotBuilt = "ovn-not-built"
-	// ruleSubnetFamily is that internal subnets have the families of the cluster network.
+	// ruleNotImplemented is the rule of settings that this version does not implement.
+	ruleNotImplemented = "ovn-not-built"
+	// ruleSubnetFamily requires internal subnets to have the IP families of the cluster network.
 	ruleSubnetFamily = "ovn-internal-subnet-family"
 )
 
@@ -31,7 +31,7 @@ var (
 	configPath  = field.NewPath("spec", "defaultNetwork", "ovnKubernetesConfig")
 )
 
-// Validate returns every error in the settings, and in the pools as far as OVN-Kubernetes restricts them more than other networks do.
+// Validate returns every error in the settings, and in the pools where OVN-Kubernetes is stricter than other networks.
 func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if spec == nil {
 		return nil
@@ -46,7 +46,7 @@ func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	errs = append(errs, validateIPsec(c.IPsecConfig)...)
 	errs = append(errs, validateAudit(c.PolicyAuditConfig)...)
 	errs = append(errs, validateNetworkFlows(spec.ExportNetworkFlows)...)
-	return append(errs, validateNotBuilt(c)...)
+	return append(errs, validateNotImplemented(c)...)
 }
 
 // hasIPv6 reports whether pods have IPv6 addresses.
@@ -57,7 +57,7 @@ func hasIPv6(spec *operatorv1.NetworkSpec) bool {
 	})
 }
 
-// validateFamilies refuses clusters whose first family is IPv6: nodes would send tunnel packets to one another's IPv6 addresses.
+// validateFamilies rejects clusters whose first family is IPv6: nodes would send tunnel packets to IPv6 addresses.
 func validateFamilies(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if len(spec.ClusterNetwork) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func validateFamilies(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if err != nil || network.Addr().Is4() {
 		return nil
 	}
-	return field.ErrorList{notBuilt(clusterPath.Index(0).Child("cidr"), spec.ClusterNetwork[0].CIDR,
+	return field.ErrorList{notImplemented(clusterPath.Index(0).Child("cidr"), spec.ClusterNetwork[0].CIDR,
 		"makes IPv6 the first family of the cluster, which is not part of this version: tunnels between nodes are over IPv4; put an IPv4 network first")}
 }
 
@@ -75,9 +75,9 @@ func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	for i, p := range pools {
 		network, err := netaddr.ParseCIDR(p.CIDR)
 		if err != nil || !network.Addr().Is4() {
-			continue // other rules judge it
+			continue // other rules report it
 		}
-		// The first block of a pool is never given out.
+		// The first block of a pool is never assigned.
 		lo := network.Bits() + 1
 		if lo > maxHostPrefix {
 			errs = append(errs, rules.OVNNetworkSize.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR, maxHostPrefix-1))
@@ -90,8 +90,8 @@ func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	return errs
 }
 
-// leastMTU is the smallest MTU of pods in bytes.
-func leastMTU(ipv6 bool) uint32 {
+// smallestMTU returns the smallest MTU of pods in bytes.
+func smallestMTU(ipv6 bool) uint32 {
 	if ipv6 {
 		return minMTU6
 	}
@@ -104,7 +104,7 @@ func validateMTU(mtu *uint32, ipv6 bool) field.ErrorList {
 		return nil
 	case *mtu < minMTU || *mtu > maxMTU:
 		return field.ErrorList{rules.OVNMTU.Invalid(at, *mtu)}
-	case *mtu < leastMTU(ipv6):
+	case *mtu < smallestMTU(ipv6):
 		return field.ErrorList{rules.OVNMTUOfIPv6.Invalid(at, *mtu)}
 	}
 	return nil
@@ -117,7 +117,7 @@ func validatePort(port *uint32) field.ErrorList {
 	return field.ErrorList{rules.OVNGenevePort.Invalid(configPath.Child("genevePort"), *port)}
 }
 
-// validateGateway accepts the gateway that is built: pods leave through the node's routing table.
+// validateGateway accepts the implemented gateway: pods leave through the node's routing table.
 func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 	if g == nil {
 		return nil
@@ -125,29 +125,29 @@ func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 	var errs field.ErrorList
 	at := configPath.Child("gatewayConfig")
 	if !g.RoutingViaHost {
-		errs = append(errs, notBuilt(at.Child("routingViaHost"), false,
+		errs = append(errs, notImplemented(at.Child("routingViaHost"), false,
 			"false, by which pods leave the cluster without the routing table of their node, is not part of this version; set it to true, or leave gatewayConfig out"))
 	}
 	switch g.IPForwarding {
 	case "", osv1.IPForwardingGlobal:
 	case osv1.IPForwardingRestricted:
-		errs = append(errs, notBuilt(at.Child("ipForwarding"), g.IPForwarding,
+		errs = append(errs, notImplemented(at.Child("ipForwarding"), g.IPForwarding,
 			"is not part of this version: nodes forward on all interfaces; use Global, or leave it out"))
 	default:
 		errs = append(errs, rules.OVNIPForwarding.Invalid(at.Child("ipForwarding"), g.IPForwarding))
 	}
 	if s := g.IPv4.InternalMasqueradeSubnet; s != "" && s != masquerade {
-		errs = append(errs, notBuilt(at.Child("ipv4", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade)))
+		errs = append(errs, notImplemented(at.Child("ipv4", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade)))
 	}
 	if s := g.IPv6.InternalMasqueradeSubnet; s != "" && !ipv6 {
 		errs = append(errs, rules.OVNMasqueradeFamily.Invalid(at.Child("ipv6", "internalMasqueradeSubnet"), s))
 	} else if s != "" && s != masquerade6 {
-		errs = append(errs, notBuilt(at.Child("ipv6", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade6)))
+		errs = append(errs, notImplemented(at.Child("ipv6", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade6)))
 	}
 	return errs
 }
 
-// notBuilt refuses a setting that this version does not implement.
-func notBuilt(at *field.Path, value any, detail string) *field.Error {
+// notImplemented rejects a setting that this version does not implement.
+func notImplemented(at *field.Path, value any, detail string) *field.Error {
 	return rules.OVNNotBuilt.Invalid(at, value, detail)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// validateAudit returns the settings of audit messages that ovn-controller cannot follow.
+// validateAudit returns an error for each setting of audit messages that ovn-controller cannot apply.
 func validateAudit(c *osv1.PolicyAuditConfig) field.ErrorList {
 	if c == nil {
 		return nil
@@ -35,21 +35,21 @@ func validateAudit(c *osv1.PolicyAuditConfig) field.ErrorList {
 	return errs
 }
 
-// validateNotBuilt refuses what this version does not implement at all.
-func validateNotBuilt(c *osv1.OVNKubernetesConfig) field.ErrorList {
+// validateNotImplemented rejects features that this version does not implement at all.
+func validateNotImplemented(c *osv1.OVNKubernetesConfig) field.ErrorList {
 	var errs field.ErrorList
 	if c.HybridOverlayConfig != nil {
 		errs = append(errs, rules.OVNNotBuilt.Forbidden(configPath.Child("hybridOverlayConfig"),
 			"configures an overlay to nodes without OVN, which is not part of this version; remove it"))
 	}
 	if s := c.EgressIPConfig.ReachabilityTotalTimeoutSeconds; s != nil {
-		errs = append(errs, notBuilt(configPath.Child("egressIPConfig", "reachabilityTotalTimeoutSeconds"), *s,
+		errs = append(errs, notImplemented(configPath.Child("egressIPConfig", "reachabilityTotalTimeoutSeconds"), *s,
 			"is for egress IP addresses, which are not part of this version; remove egressIPConfig"))
 	}
 	switch c.RouteAdvertisements {
 	case "", osv1.RouteAdvertisementsDisabled:
 	case osv1.RouteAdvertisementsEnabled:
-		errs = append(errs, notBuilt(configPath.Child("routeAdvertisements"), c.RouteAdvertisements,
+		errs = append(errs, notImplemented(configPath.Child("routeAdvertisements"), c.RouteAdvertisements,
 			"is not part of this version: routes to pods are not advertised; use Disabled"))
 	default:
 		errs = append(errs, rules.OVNRouteAdvertisements.Invalid(configPath.Child("routeAdvertisements"), c.RouteAdvertisements))

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// validateIPsec returns every error in the settings of IPsec. An object without a mode means Full, as early versions of the API had it.
+// validateIPsec returns every error in the settings of IPsec. An object without a mode means Full, as in early versions of the API.
 func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
 	if c == nil {
 		return nil
@@ -23,7 +23,7 @@ func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
 	case osv1.IPsecModeDisabled, osv1.IPsecModeExternal:
 	default:
 		errs = append(errs, rules.OVNIPsecMode.Invalid(at.Child("mode"), c.Mode))
-		full = true // what is wrong with the rest is not said of an unknown mode
+		full = true // an unknown mode has no further errors
 	}
 	if c.Full == nil {
 		return errs
@@ -39,7 +39,7 @@ func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
 	return errs
 }
 
-// defaultIPsec makes the mode explicit, and the settings of mode Full.
+// defaultIPsec returns the settings of IPsec with explicit mode and settings of mode Full.
 func defaultIPsec(c *osv1.IPsecConfig) *osv1.IPsecConfig {
 	out := c.DeepCopy()
 	switch {
@@ -58,16 +58,16 @@ func defaultIPsec(c *osv1.IPsecConfig) *osv1.IPsecConfig {
 	return out
 }
 
-// The most that IPsec adds to a packet over IPv4.
+// Maximum overhead of IPsec over IPv4.
 const (
-	// ipsecKernel is what the kernel's ESP adds in transport mode: the figure of OpenShift.
+	// ipsecKernel is the overhead of the kernel's ESP in transport mode: the figure of OpenShift.
 	ipsecKernel = 46
-	// ipsecUserspace is what charon's own ESP adds, on nodes whose kernel does not encrypt.
+	// ipsecUserspace is the overhead of charon's own ESP, on nodes whose kernel does not support it.
 	ipsecUserspace = 73
 )
 
-// ipsecOverhead returns what the default MTU leaves for IPsec, and how much room links must have for it. The default leaves as much as OpenShift does, which with
-// what it leaves for Geneve is enough for both kinds of ESP. Links must have room for both in mode Full: a node of the other kind may join.
+// ipsecOverhead returns the reserve of the default MTU for IPsec, and the overhead that links must support. The reserve is that of OpenShift, which together
+// with the reserve for Geneve is enough for both kinds of ESP. In mode Full, links must support both: a node of the other kind may join.
 func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
 	c := settings(spec).IPsecConfig
 	switch {

@@ -11,18 +11,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// subnet is one that is kept free for OVN's own use. Its prefix is valid if the text is one.
+// subnet is reserved for OVN. prefix is valid if text is a CIDR.
 type subnet struct {
 	path   *field.Path
-	name   string // in messages
+	name   string // for messages
 	text   string
-	chosen bool // by the user; the others are defaults
-	six    bool // it is for IPv6
+	chosen bool // set by the user, not a default
+	six    bool // IPv6
 	prefix netip.Prefix
 }
 
-// validateSubnets checks the join and the transit subnet. No packet has their addresses in this version, but a pool that overlaps one
-// cannot be moved once the network is in use, and other versions need them. Defaults are checked like values that users choose.
+// validateSubnets validates the join and the transit subnet. No packet has their addresses in this version, but a pool that overlaps one cannot be moved once
+// the network is in use, and other versions need them. Defaults are validated like user settings.
 func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	c := settings(spec)
 	v4, v6 := orZero(c.IPv4), orZero(c.IPv6)
@@ -51,7 +51,7 @@ func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	return append(errs, validateOverlaps(spec, subnets)...)
 }
 
-// validateAlias wants the deprecated setting for a join subnet to have the value of the one that replaced it.
+// validateAlias requires the deprecated join subnet setting to equal its replacement.
 func validateAlias(alias, old, name, join string) field.ErrorList {
 	if old == "" || join == "" || old == join {
 		return nil
@@ -59,7 +59,7 @@ func validateAlias(alias, old, name, join string) field.ErrorList {
 	return field.ErrorList{rules.OVNSubnetAlias.Invalid(configPath.Child(alias), old, alias, name, join, alias)}
 }
 
-// joinOf is the join subnet: that of the deprecated setting if only that is there.
+// joinOf returns the join subnet: that of the deprecated setting if only that is set.
 func joinOf(alias, old string, s subnet) subnet {
 	if s.chosen || old == "" {
 		return s
@@ -89,7 +89,7 @@ func (s subnet) otherFamily(wayOut string) *field.Error {
 	return rules.OVNSubnetFamily.Invalid(s.path, s.text, s.name, s.text, wayOut)
 }
 
-// validate checks a subnet by itself, and its size: an address for each node that the pools have a block for, and three more.
+// validate validates a subnet and its size: one address for each possible node of the pools, and three more.
 func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	if !s.chosen {
 		return nil
@@ -115,7 +115,7 @@ func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList
 	return nil
 }
 
-// validateOverlaps refuses pools and subnets that have addresses in common, at the subnet if the user chose it, and else at the pool.
+// validateOverlaps rejects overlapping pools and subnets. The error is at the subnet if the user chose it, otherwise at the pool.
 func validateOverlaps(spec *operatorv1.NetworkSpec, subnets []subnet) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(at *field.Path, value string, s subnet, other, otherCIDR string, wayOut string) {
@@ -141,7 +141,7 @@ func validateOverlaps(spec *operatorv1.NetworkSpec, subnets []subnet) field.Erro
 	return errs
 }
 
-// against compares a subnet with a pool.
+// against checks a subnet against a pool.
 func (s subnet) against(path *field.Path, cidr string, refuse func(at *field.Path, value string, s subnet, other, otherCIDR string, wayOut string)) {
 	pool, err := netip.ParsePrefix(cidr)
 	if err != nil || !s.prefix.IsValid() || !pool.Masked().Overlaps(s.prefix) {

@@ -118,10 +118,10 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"less than IPv4 needs", own + "mtu", "ovn-mtu-range", "is out of range; it must be 576 to 65535", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(575)) })},
 		{"more than an interface takes", own + "mtu", "ovn-mtu-range", "left out", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(65536)) })},
 		{"no port", own + "genevePort", "ovn-geneve-port-range", "is out of range; it must be 1 to 65535", with(func(c *osv1.OVNKubernetesConfig) { c.GenevePort = new(uint32(0)) })},
-		{"the gateway that is not built", own + "gatewayConfig.routingViaHost", ruleNotBuilt, "set it to true", gateway(osv1.GatewayConfig{})},
-		{"forwarding of some interfaces", own + "gatewayConfig.ipForwarding", ruleNotBuilt, "use Global", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingRestricted})},
+		{"the gateway that is not built", own + "gatewayConfig.routingViaHost", ruleNotImplemented, "set it to true", gateway(osv1.GatewayConfig{})},
+		{"forwarding of some interfaces", own + "gatewayConfig.ipForwarding", ruleNotImplemented, "use Global", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingRestricted})},
 		{"a word", own + "gatewayConfig.ipForwarding", "ovn-ip-forwarding", "not a mode of forwarding", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: "Sometimes"})},
-		{"OpenShift's default", own + "gatewayConfig.ipv4.internalMasqueradeSubnet", ruleNotBuilt, "use 169.254.169.0/29", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.0.0/17"}})},
+		{"OpenShift's default", own + "gatewayConfig.ipv4.internalMasqueradeSubnet", ruleNotImplemented, "use 169.254.169.0/29", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.0.0/17"}})},
 		{"IPv6 without an IPv6 pool", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleSubnetFamily, "leave it out", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}})},
 		{"two values of one setting", own + "v4InternalSubnet", "ovn-internal-subnet-alias", "v4InternalSubnet will be deprecated soon, until then it must be same as v4InternalJoinSubnet 100.65.0.0/16", with(func(c *osv1.OVNKubernetesConfig) {
 			c.V4InternalSubnet, c.IPv4 = "100.66.0.0/16", &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16"}
@@ -141,9 +141,9 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"IPv6 without an IPv6 pool", own + "v6InternalSubnet", ruleSubnetFamily, "fd98::/64 and ClusterNetwork must have matching IP families", with(func(c *osv1.OVNKubernetesConfig) { c.V6InternalSubnet = "fd98::/64" })},
 		{"IPv6 without an IPv6 pool", own + "ipv6.internalJoinSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64"})},
 		{"IPv6 without an IPv6 pool", own + "ipv6.internalTransitSwitchSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
-		{"IPv6 first", "spec.clusterNetwork[0].cidr", ruleNotBuilt, "put an IPv4 network first", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})},
+		{"IPv6 first", "spec.clusterNetwork[0].cidr", ruleNotImplemented, "put an IPv4 network first", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})},
 		{"an MTU that IPv6 does not admit", own + "mtu", "ovn-mtu-range", "at least 1280", dual(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
-		{"a masquerade subnet that is not built", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotBuilt, "use fd69::/125", dual(func(c *osv1.OVNKubernetesConfig) {
+		{"a masquerade subnet that is not built", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotImplemented, "use fd69::/125", dual(func(c *osv1.OVNKubernetesConfig) {
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}}
 		})},
 		{"an IPv4 network for IPv6", own + "ipv6.internalJoinSubnet", ruleSubnetFamily, "use an IPv6 network", dual(func(c *osv1.OVNKubernetesConfig) {
@@ -169,9 +169,9 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"a path that leaves its directory", own + "policyAuditConfig.destination", "ovn-policy-audit", "unix:PATH", auditing(osv1.PolicyAuditConfig{Destination: "unix:/run/../log"})},
 		{"a socket in the root directory", own + "policyAuditConfig.destination", "ovn-policy-audit", "in a directory", auditing(osv1.PolicyAuditConfig{Destination: "unix:/log"})},
 		{"a facility", own + "policyAuditConfig.syslogFacility", "ovn-policy-audit", "use local0 to local7", auditing(osv1.PolicyAuditConfig{SyslogFacility: "local8"})},
-		{"nodes without OVN", own + "hybridOverlayConfig", ruleNotBuilt, "remove it", with(func(c *osv1.OVNKubernetesConfig) { c.HybridOverlayConfig = &osv1.HybridOverlayConfig{} })},
-		{"egress IP addresses", own + "egressIPConfig.reachabilityTotalTimeoutSeconds", ruleNotBuilt, "remove egressIPConfig", with(func(c *osv1.OVNKubernetesConfig) { c.EgressIPConfig.ReachabilityTotalTimeoutSeconds = new(uint32(0)) })},
-		{"BGP", own + "routeAdvertisements", ruleNotBuilt, "use Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = osv1.RouteAdvertisementsEnabled })},
+		{"nodes without OVN", own + "hybridOverlayConfig", ruleNotImplemented, "remove it", with(func(c *osv1.OVNKubernetesConfig) { c.HybridOverlayConfig = &osv1.HybridOverlayConfig{} })},
+		{"egress IP addresses", own + "egressIPConfig.reachabilityTotalTimeoutSeconds", ruleNotImplemented, "remove egressIPConfig", with(func(c *osv1.OVNKubernetesConfig) { c.EgressIPConfig.ReachabilityTotalTimeoutSeconds = new(uint32(0)) })},
+		{"BGP", own + "routeAdvertisements", ruleNotImplemented, "use Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = osv1.RouteAdvertisementsEnabled })},
 		{"a word", own + "routeAdvertisements", "ovn-route-advertisements", "neither Enabled nor Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = "On" })},
 	} {
 		errs := New().Validate(tc.spec)

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// KeyAudit is how messages about NetworkPolicies are written: Audit as JSON. Pods have it as the file AuditFile, which changes while they run.
+	// KeyAudit has the settings of NetworkPolicy audit messages: Audit as JSON. It is mounted as AuditFile, whose content changes while pods run.
 	KeyAudit = "policy_audit"
-	// AuditDir is where containers have AuditFile.
+	// AuditDir is the directory of AuditFile in containers.
 	AuditDir = "/etc/ovn-policy-audit"
 	// AuditFile is the file of KeyAudit.
 	AuditFile = AuditDir + "/policy-audit.json"
-	// AuditLogDir is the directory of nodes with the file AuditLog, and with its predecessors.
+	// AuditLogDir is the directory on nodes with AuditLog and its rotated files.
 	AuditLogDir = "/var/log/ovn"
-	// AuditLog is the file of messages.
+	// AuditLog is the file of audit messages.
 	AuditLog = AuditLogDir + "/acl-audit-log.log"
-	// SyslogSocket is where a node's syslog receives messages of the C library.
+	// SyslogSocket is the node's syslog socket of the C library.
 	SyslogSocket = "/dev/log"
 )
 
-// The destinations of messages, beside the file: the C library's, none, and those with an address.
+// Destinations of messages in addition to the file: the C library's syslog, none, and prefixes of addresses.
 const (
 	DestinationLibc = "libc"
 	DestinationNull = "null"
@@ -32,36 +32,36 @@ const (
 	DestinationUnix = "unix:"
 )
 
-// Audit is how messages about connections that NetworkPolicies allow or deny are written.
+// Audit has the settings of messages about connections that NetworkPolicies allow or deny.
 type Audit struct {
-	// RateLimit is the most messages of a node in a second.
+	// RateLimit is the maximum number of messages per second and node.
 	RateLimit uint32 `json:"rateLimit"`
-	// MaxFileSize is the size in megabytes at which a file is complete, MaxLogFiles how many complete files are kept.
+	// MaxFileSize is the size in megabytes at which the file is rotated. MaxLogFiles is the number of rotated files that are kept.
 	MaxFileSize uint32 `json:"maxFileSize"`
 	MaxLogFiles int32  `json:"maxLogFiles"`
-	// Destination is where messages are sent, in addition to the file, and Facility is their facility of syslog.
+	// Destination receives the messages in addition to the file. Facility is their syslog facility.
 	Destination string `json:"destination"`
 	Facility    string `json:"syslogFacility"`
 }
 
-// DefaultAudit is what applies to settings that are left out.
+// DefaultAudit returns the default settings.
 func DefaultAudit() Audit {
 	return Audit{RateLimit: 20, MaxFileSize: 50, MaxLogFiles: 5, Destination: DestinationNull, Facility: "local0"}
 }
 
-// Facilities are the facilities of syslog, as ovn-controller names them.
+// Facilities returns the syslog facilities, with ovn-controller's names.
 func Facilities() []string {
 	return []string{"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "clock", "ftp", "ntp", "audit", "alert", "clock2",
 		"local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"}
 }
 
-// UnixPath returns the path of a destination that is a unix socket of the node.
+// UnixPath returns the path of a destination that is a Unix socket of the node.
 func UnixPath(destination string) (string, bool) {
 	file, found := strings.CutPrefix(destination, DestinationUnix)
 	return file, found && path.IsAbs(file) && path.Clean(file) == file && path.Dir(file) != "/" && !strings.ContainsAny(file, " \t\n")
 }
 
-// ValidDestination reports whether ovn-controller can send messages to a destination. It resolves no names.
+// ValidDestination reports whether ovn-controller can send messages to a destination. It does not resolve names.
 func ValidDestination(destination string) bool {
 	if text, found := strings.CutPrefix(destination, DestinationUDP); found {
 		a, err := netip.ParseAddrPort(text)
@@ -80,7 +80,7 @@ func (a Audit) Encode() (string, error) {
 	return string(out), nil
 }
 
-// DecodeAudit reads AuditFile. What it leaves out has its default.
+// DecodeAudit decodes AuditFile. Missing settings have their default values.
 func DecodeAudit(content []byte) (Audit, error) {
 	a := DefaultAudit()
 	if err := json.Unmarshal(content, &a); err != nil {

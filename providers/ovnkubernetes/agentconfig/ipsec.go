@@ -7,47 +7,47 @@ import (
 )
 
 const (
-	// CommandIPsec is charon and its agent, in DaemonSet ovn-ipsec.
+	// CommandIPsec runs charon and its agent, in DaemonSet ovn-ipsec.
 	CommandIPsec = "ovn-ipsec"
-	// IPsecConfigMap is the ConfigMap in Namespace that is mounted at IPsecConfigDir: the files below, each with one word. Without it nothing is encrypted.
+	// IPsecConfigMap is the ConfigMap in Namespace that is mounted at IPsecConfigDir, with the keys below. Without it nothing is encrypted.
 	IPsecConfigMap = "ovn-ipsec"
-	// KeyIPsecPhase is a Phase.
+	// KeyIPsecPhase has a Phase.
 	KeyIPsecPhase = "phase"
-	// KeyIPsecEncapsulation is an encapsulation of the API: Auto or Always.
+	// KeyIPsecEncapsulation has an encapsulation of the API: Auto or Always.
 	KeyIPsecEncapsulation = "encapsulation"
-	// IPsecConfigDir is where containers have the ConfigMap.
+	// IPsecConfigDir is the mount path of the ConfigMap.
 	IPsecConfigDir = "/etc/ovn-ipsec"
 	// IPsecSigner is the signer of certificates.
 	IPsecSigner = "network.openshift.io/signer"
-	// IPsecPKI is the OperatorPKI that is its CA.
+	// IPsecPKI is the OperatorPKI of the signer's CA.
 	IPsecPKI = "signer"
-	// IPsecAuthority is the ConfigMap with that CA.
-	IPsecAuthority = "signer-ca"
-	// IPsecAuthorityDir is where containers have it.
-	IPsecAuthorityDir = "/signer-ca"
-	// IPsecAnnotation is the annotation of pods of the agent with its Report.
+	// IPsecCA is the ConfigMap with that CA.
+	IPsecCA = "signer-ca"
+	// IPsecCADir is the mount path of IPsecCA.
+	IPsecCADir = "/signer-ca"
+	// IPsecAnnotation is the annotation of the agent's pods with its Report.
 	IPsecAnnotation = "k8s.ovn.org/ipsec"
-	// IPsecAccount is the service account of the agent.
+	// IPsecAccount is the ServiceAccount of the agent.
 	IPsecAccount = "ovn-kubernetes-ipsec"
-	// HealthIPsec is where the agent serves /healthz, /readyz and /metrics.
+	// HealthIPsec is the address at which the agent serves /healthz, /readyz and /metrics.
 	HealthIPsec = "127.0.0.1:19107"
 )
 
-// Phase is what nodes do with packets between them.
+// Phase determines how nodes handle packets between them.
 type Phase string
 
-// The phases. IPsec is turned on by Accept, then Require, and off by Accept, then Plain: each begins when all nodes are in the one before, so that no node
-// drops what another one still sends.
+// Phases. IPsec is enabled by Accept, then Require, and disabled by Accept, then Plain. A phase begins after all nodes have reached the preceding one, so that
+// no node drops packets that another one still sends.
 const (
-	// PhaseAccept: nodes encrypt what they send to each node with which they have keys, and accept both.
+	// PhaseAccept: nodes encrypt packets to each node with which they have keys, and accept packets with and without encryption.
 	PhaseAccept Phase = "accept"
-	// PhaseRequire: nodes send and accept nothing but encrypted packets.
+	// PhaseRequire: nodes send and accept only encrypted packets.
 	PhaseRequire Phase = "require"
-	// PhasePlain: nodes send packets in the clear, and accept both.
+	// PhasePlain: nodes send packets unencrypted, and accept packets with and without encryption.
 	PhasePlain Phase = "plain"
 )
 
-// ParsePhase reads a phase.
+// ParsePhase parses a phase.
 func ParsePhase(text string) (Phase, error) {
 	switch p := Phase(text); p {
 	case PhaseAccept, PhaseRequire, PhasePlain:
@@ -56,32 +56,32 @@ func ParsePhase(text string) (Phase, error) {
 	return "", fmt.Errorf("%q is not a phase of IPsec", text)
 }
 
-// Report is what the agent of a node reports.
+// Report is the report of a node's agent.
 type Report struct {
 	// Phase is the phase that the node is in.
 	Phase Phase `json:"phase"`
-	// ESP is who encrypts: "kernel" or "userspace". Overhead is how many bytes that adds to a packet at most.
+	// ESP is "kernel" or "userspace". Overhead is the maximum overhead of a packet in bytes.
 	ESP      string `json:"esp"`
 	Overhead int    `json:"overhead"`
-	// Peers is how many other nodes there are, Missing which of them the node has no keys with: some of them, if there are many.
+	// Peers is the number of other nodes. Missing are nodes with which the node has no keys; the list may be truncated.
 	Peers   int      `json:"peers"`
 	Missing []string `json:"missing,omitempty"`
-	// Expires is when the node's certificate expires; nil without one.
+	// Expires is the expiry of the node's certificate; nil without one.
 	Expires *time.Time `json:"expires,omitempty"`
 	// Problems are sentences.
 	Problems []string `json:"problems,omitempty"`
 }
 
 const (
-	// mostMissing and mostProblems bound a report, longestProblem a sentence of it in bytes.
-	mostMissing, mostProblems, longestProblem = 20, 5, 300
+	// maxMissing and maxProblems limit the lists of a report, maxProblemLength a sentence in bytes.
+	maxMissing, maxProblems, maxProblemLength = 20, 5, 300
 )
 
-// Encode returns the value of the annotation. Long lists and sentences are cut.
+// Encode returns the value of the annotation. It truncates long lists and sentences.
 func (r Report) Encode() (string, error) {
-	r.Missing = r.Missing[:min(len(r.Missing), mostMissing)]
+	r.Missing = r.Missing[:min(len(r.Missing), maxMissing)]
 	var problems []string
-	for _, p := range r.Problems[:min(len(r.Problems), mostProblems)] {
+	for _, p := range r.Problems[:min(len(r.Problems), maxProblems)] {
 		problems = append(problems, cut(p))
 	}
 	r.Problems = problems
@@ -92,7 +92,7 @@ func (r Report) Encode() (string, error) {
 	return string(text), nil
 }
 
-// ParseReport reads the value of the annotation, which a node has written: what is too long is cut.
+// ParseReport decodes the value of the annotation. It truncates what exceeds the limits, since nodes are not trusted.
 func ParseReport(text string) (Report, error) {
 	var r Report
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -101,7 +101,7 @@ func ParseReport(text string) (Report, error) {
 	if _, err := ParsePhase(string(r.Phase)); err != nil {
 		return Report{}, fmt.Errorf("read annotation %s: %w", IPsecAnnotation, err)
 	}
-	r.Missing, r.Problems = r.Missing[:min(len(r.Missing), mostMissing)], r.Problems[:min(len(r.Problems), mostProblems)]
+	r.Missing, r.Problems = r.Missing[:min(len(r.Missing), maxMissing)], r.Problems[:min(len(r.Problems), maxProblems)]
 	for i := range r.Problems {
 		r.Problems[i] = cut(r.Problems[i])
 	}
@@ -109,11 +109,11 @@ func ParseReport(text string) (Report, error) {
 }
 
 func cut(sentence string) string {
-	if len(sentence) <= longestProblem {
+	if len(sentence) <= maxProblemLength {
 		return sentence
 	}
-	end := longestProblem
-	for end > 0 && sentence[end]&0xc0 == 0x80 { // inside of a character
+	end := maxProblemLength
+	for end > 0 && sentence[end]&0xc0 == 0x80 { // inside a character
 		end--
 	}
 	return sentence[:end] + "..."

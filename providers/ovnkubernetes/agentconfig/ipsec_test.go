@@ -27,11 +27,11 @@ func FuzzAReportOfANodeIsBounded(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(r.Missing) > mostMissing || len(r.Problems) > mostProblems {
+		if len(r.Missing) > maxMissing || len(r.Problems) > maxProblems {
 			t.Errorf("%+v", r)
 		}
 		for _, p := range r.Problems {
-			if len(p) > longestProblem+3 || utf8.ValidString(text) && !utf8.ValidString(p) {
+			if len(p) > maxProblemLength+3 || utf8.ValidString(text) && !utf8.ValidString(p) {
 				t.Errorf("%q", p)
 			}
 		}

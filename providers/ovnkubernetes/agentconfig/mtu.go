@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// KeyMTU is the MTU of pods in bytes, from which containers have VariableMTU.
+	// KeyMTU has the MTU of pods in bytes, the value of VariableMTU.
 	KeyMTU = "mtu"
-	// KeyMTUState is MTU as JSON. Pods of nodes have it as the file MTUFile, which changes while they run: they do not restart for it.
+	// KeyMTUState has MTU as JSON. It is mounted as MTUFile, whose content changes while pods run: they do not restart.
 	KeyMTUState = "mtu_state"
-	// MTUDir is where containers have MTUFile.
+	// MTUDir is the directory of MTUFile in containers.
 	MTUDir = "/etc/ovn-mtu"
 	// MTUFile is the file of KeyMTUState.
 	MTUFile = MTUDir + "/mtu.json"
 )
 
-// MTU is what nodes have of the MTU.
+// MTU is the desired MTU of nodes.
 type MTU struct {
-	// MTU is the MTU in bytes of interfaces.
+	// MTU is the MTU of interfaces in bytes.
 	MTU int `json:"mtu"`
 	// Migration is set while the MTU of a network in use is being changed.
 	Migration *agentfile.MTUMigration `json:"migration,omitempty"`
@@ -34,7 +34,7 @@ func (m MTU) Encode() (string, error) {
 	return string(out), err
 }
 
-// DecodeMTU reads MTUFile, and refuses what agents could not apply.
+// DecodeMTU decodes and validates MTUFile.
 func DecodeMTU(content []byte) (MTU, error) {
 	m, err := agentfile.Decode(MTUFile, content, MTU{})
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// KeyNetworkFlows is the collectors of flow records: NetworkFlows as JSON; it is left out if there are none. Pods of nodes have it as the file
-	// NetworkFlowsFile, which changes while they run.
+	// KeyNetworkFlows has the collectors of flow records: NetworkFlows as JSON. It is omitted without collectors. It is mounted as NetworkFlowsFile, whose
+	// content changes while pods run.
 	KeyNetworkFlows = "network_flows"
-	// NetworkFlowsDir is where containers have NetworkFlowsFile.
+	// NetworkFlowsDir is the directory of NetworkFlowsFile in containers.
 	NetworkFlowsDir = "/etc/ovn-network-flows"
 	// NetworkFlowsFile is the file of KeyNetworkFlows.
 	NetworkFlowsFile = NetworkFlowsDir + "/network-flows.json"
@@ -35,7 +35,7 @@ func (n NetworkFlows) Encode() (string, error) {
 	return string(out), nil
 }
 
-// DecodeNetworkFlows reads NetworkFlowsFile.
+// DecodeNetworkFlows decodes NetworkFlowsFile.
 func DecodeNetworkFlows(content []byte) (NetworkFlows, error) {
 	var n NetworkFlows
 	if err := json.Unmarshal(content, &n); err != nil {

@@ -1,6 +1,6 @@
-// Package config is the configuration of ovnkube: its arguments, environment variables and the file ovn_k8s.conf. An argument
-// overrides a variable, and a variable the file. The names are those of OVN-Kubernetes; settings of it that have no effect here are refused
-// by name. It is pure: the caller reads the file and the environment.
+// Package config is the configuration of ovnkube: its arguments, environment variables and the file ovn_k8s.conf. An argument overrides a variable, and a
+// variable overrides the file. The names are those of OVN-Kubernetes; settings of OVN-Kubernetes without effect here are rejected. It is pure: the caller
+// reads the file and the environment.
 package config
 
 import (
@@ -16,53 +16,53 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// File is where the file is.
+// File is the path of the configuration file.
 const File = "/etc/openvswitch/ovn_k8s.conf"
 
 // Config is the configuration.
 type Config struct {
-	// Master and Node are the name of the node if the program is a master, and if it is the node's agent; CleanupNode if it removes what
-	// an agent has left. Empty ones are roles that the program does not have.
+	// Master and Node are the name of the node if the process is a master or the node's agent. CleanupNode is the name if it removes the remains of an agent.
+	// An empty name disables the role.
 	Master, Node, CleanupNode string
-	// NetController is accepted with Master, which always includes the controllers.
+	// NetController is valid only with Master, which always includes the controllers.
 	NetController bool
-	// APIServer, Token and CAFile reach the Kubernetes API, or Kubeconfig does. All may be empty in pods.
+	// APIServer, Token and CAFile, or Kubeconfig, configure the client of the Kubernetes API. All may be empty in pods.
 	APIServer, Kubeconfig, Token, CAFile string
-	// Pools are the pools of the cluster network, Services the Service CIDRs.
+	// Pools are the pools of the cluster network. Services are the Service CIDRs.
 	Pools    []Pool
 	Services []netip.Prefix
 	// North and South are the endpoints of the databases in OVSDB's notation, separated by commas.
 	North, South string
-	// PrivateKey, Certificate and Authority are the files of TLS.
-	PrivateKey, Certificate, Authority string
-	// MTU is that of pods, in bytes.
+	// PrivateKey, Certificate and CA are the files for TLS.
+	PrivateKey, Certificate, CA string
+	// MTU is the MTU of pods in bytes.
 	MTU int
-	// MultiNetwork is true if pods may have further networks, which the shim multus-shim attaches.
+	// MultiNetwork is true if pods may have additional networks, which multus-shim attaches.
 	MultiNetwork bool
-	// TunnelAddress is the node's address, to which other nodes send Geneve packets; TunnelPort is their UDP port.
+	// TunnelAddress is the node's tunnel endpoint, TunnelPort the UDP port of Geneve.
 	TunnelAddress netip.Addr
 	TunnelPort    uint16
 	// Datapath is DatapathAuto, DatapathUserspace or DatapathSystem.
 	Datapath string
-	// Probe is after how much silence ovn-controller asks whether the southbound database is alive.
+	// Probe is the time without messages after which ovn-controller probes the southbound database.
 	Probe time.Duration
-	// Pod is the name of the agent's pod, to which it reports.
+	// Pod is the name of the agent's pod, whose annotations have its reports.
 	Pod string
-	// IPsec is what the agent of IPsec needs beside that.
+	// IPsec has the files of the IPsec agent.
 	IPsec IPsec
 	// Health is the address of /healthz, /readyz and /metrics.
 	Health string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
-	// Directories are where files and sockets are.
+	// Directories are the paths of files and sockets.
 	Directories Directories
 }
 
-// IPsec is where the agent of IPsec has its files.
+// IPsec has the files of the IPsec agent.
 type IPsec struct {
-	// ConfigDir has the files of the ConfigMap, Authority is the file with the CA of nodes' certificates, RunDir has charon's socket, and must not be shared
-	// with other nodes. Charon is the program.
-	ConfigDir, Authority, RunDir, Charon string
+	// ConfigDir is the mount path of the ConfigMap. CA is the file with the CA of nodes' certificates. RunDir has charon's socket, and must not be shared with
+	// other nodes. Charon is the path of charon.
+	ConfigDir, CA, RunDir, Charon string
 }
 
 // Pool is a pool of the cluster network.
@@ -72,68 +72,68 @@ type Pool struct {
 	BlockLength int
 }
 
-// The datapaths of Open vSwitch. DatapathAuto is the kernel's where it has one.
+// Datapaths of Open vSwitch. DatapathAuto selects the kernel's where it exists.
 const (
 	DatapathAuto      = "auto"
 	DatapathUserspace = "userspace"
 	DatapathSystem    = "system"
 )
 
-// Directories are where files and sockets are. Several nodes on one machine need different ones.
+// Directories are the paths of files and sockets. Several nodes on one machine need different ones.
 type Directories struct {
-	// SwitchRun and SwitchData are Open vSwitch's, Run and Data those of OVN.
+	// SwitchRun and SwitchData are the directories of Open vSwitch, Run and Data those of OVN.
 	SwitchRun, SwitchData, Run, Data string
-	// Server is below /run and has the socket of the CNI plugin, State what the agent keeps.
+	// Server has the socket of the CNI plugin; below /run. State has the state of the agent.
 	Server, State string
-	// PluginConf and Plugins are those of the container runtime.
+	// PluginConf and Plugins are the directories of the container runtime.
 	PluginConf, Plugins string
-	// SwitchNamespace is the name of the network namespace of Open vSwitch with the userspace datapath.
+	// SwitchNamespace is the network namespace of Open vSwitch with the userspace datapath.
 	SwitchNamespace string
 	// NetworkFlows is the file with the collectors of flow records.
 	NetworkFlows string
-	// MTU is the file with what the node has of the MTU.
+	// MTU is the file with the desired MTU.
 	MTU string
-	// PolicyAudit is the file with the settings of audit messages, AuditLog the file that they are written to.
+	// PolicyAudit is the file with the settings of audit messages, AuditLog the file with the messages.
 	PolicyAudit, AuditLog string
-	// ProcSys is where the kernel's settings are.
+	// ProcSys is the directory of kernel parameters.
 	ProcSys string
 }
 
-// SwitchSocket is the socket of Open vSwitch's database.
+// SwitchSocket returns the socket of Open vSwitch's database.
 func (d Directories) SwitchSocket() string {
 	return path.Join(d.SwitchRun, path.Base(agentconfig.SwitchSocket))
 }
 
-// SwitchControl is the control socket of ovs-vswitchd.
+// SwitchControl returns the control socket of ovs-vswitchd.
 func (d Directories) SwitchControl() string {
 	return path.Join(d.SwitchRun, path.Base(agentconfig.SwitchControl))
 }
 
-// ControllerControl is the control socket of ovn-controller.
+// ControllerControl returns the control socket of ovn-controller.
 func (d Directories) ControllerControl() string {
 	return path.Join(d.Run, path.Base(agentconfig.ControllerControl))
 }
 
-// NorthdControl is the control socket of ovn-northd.
+// NorthdControl returns the control socket of ovn-northd.
 func (d Directories) NorthdControl() string {
 	return path.Join(d.Run, path.Base(agentconfig.NorthdControl))
 }
 
-// PluginSocket is where the agent serves CNI.
+// PluginSocket returns the socket of the CNI server.
 func (d Directories) PluginSocket() string { return path.Join(d.Server, "cni", "ovn-cni-server.sock") }
 
 // Database is one of OVN's two databases.
 type Database struct {
-	// Name is that of the schema, File the database, Socket where its server listens, Control the server's control socket.
+	// Name is the name of the schema, File the database file, Socket the server's socket, Control its control socket.
 	Name, File, Socket, Control string
-	// Schema is the file of the schema in images.
+	// Schema is the path of the schema in the image.
 	Schema string
 }
 
-// NorthDatabase is the northbound database.
+// NorthDatabase returns the northbound database.
 func (d Directories) NorthDatabase() Database { return d.database("OVN_Northbound", "nb") }
 
-// SouthDatabase is the southbound database. Masters add the address at which it is served to nodes by command of its control socket.
+// SouthDatabase returns the southbound database. Masters add the address for nodes through its control socket.
 func (d Directories) SouthDatabase() Database { return d.database("OVN_Southbound", "sb") }
 
 func (d Directories) database(name, short string) Database {
@@ -143,8 +143,8 @@ func (d Directories) database(name, short string) Database {
 	}
 }
 
-// Load returns the configuration. arguments has the flags that were given, variable returns the value of an environment variable, and file is
-// the content of ovn_k8s.conf. The error names everything that is not valid.
+// Load returns the configuration. arguments has the given flags, variable returns the value of an environment variable, and file is the content of
+// ovn_k8s.conf. The error names every invalid setting.
 func Load(arguments map[string]string, variable func(string) string, file []byte) (Config, error) {
 	values, err := parseINI(file)
 	problems := []error{err}
@@ -179,7 +179,7 @@ func Load(arguments map[string]string, variable func(string) string, file []byte
 	return c, errors.Join(problems...)
 }
 
-// CheckNode returns what the agent of a node needs and does not have.
+// CheckNode returns an error with the missing settings of a node's agent.
 func (c Config) CheckNode() error {
 	return missing(map[string]bool{
 		"cluster-subnets (" + agentconfig.VariableClusterNetwork + ")": len(c.Pools) > 0,
@@ -189,7 +189,7 @@ func (c Config) CheckNode() error {
 	})
 }
 
-// CheckMaster returns what a master needs and does not have.
+// CheckMaster returns an error with the missing settings of a master.
 func (c Config) CheckMaster() error {
 	return missing(map[string]bool{
 		"cluster-subnets (" + agentconfig.VariableClusterNetwork + ")":   len(c.Pools) > 0,
@@ -198,7 +198,7 @@ func (c Config) CheckMaster() error {
 	})
 }
 
-// CheckIPsec returns what the agent of IPsec needs and does not have.
+// CheckIPsec returns an error with the missing settings of an IPsec agent.
 func (c Config) CheckIPsec() error {
 	return missing(map[string]bool{
 		"encap-ip (" + agentconfig.VariableNodeAddress + ")": c.TunnelAddress.Is4(),
@@ -229,7 +229,7 @@ func (c Config) ClusterNetwork() []netip.Prefix {
 	return out
 }
 
-// parsePool reads CIDR/LENGTH; without LENGTH a node has 256 addresses, or a /64 of IPv6.
+// parsePool parses CIDR/LENGTH. The default LENGTH is 24, and 64 for IPv6.
 func parsePool(text string) (Pool, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 {
@@ -265,10 +265,10 @@ func parseCIDR(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// UsesTLS is whether nodes reach the southbound database over TLS.
+// UsesTLS reports whether nodes connect to the southbound database over TLS.
 func (c Config) UsesTLS() bool { return strings.Contains(c.South, "ssl:") }
 
-// SouthPort is the port at which nodes reach the southbound database: that of the first endpoint of theirs.
+// SouthPort returns the port of the southbound database: that of the first endpoint.
 func (c Config) SouthPort() uint16 {
 	first, _, _ := strings.Cut(c.South, ",")
 	_, address, _ := strings.Cut(first, ":")

@@ -52,8 +52,8 @@ func TestTheVariablesOfContainersAreEnough(t *testing.T) {
 		Pools:    []config.Pool{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), BlockLength: 23}, {CIDR: netip.MustParsePrefix("fd01::/48"), BlockLength: 64}},
 		Services: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")},
 		MTU:      1400, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
-		PrivateKey: "/ovn-cert/tls.key", Certificate: "/ovn-cert/tls.crt", Authority: "/ovn-ca/ca-bundle.crt", Datapath: config.DatapathAuto, Probe: 100 * time.Second,
-		IPsec: config.IPsec{ConfigDir: "/etc/ovn-ipsec", Authority: "/signer-ca/ca-bundle.crt", RunDir: "/run/ovn-ipsec", Charon: "/usr/lib/ipsec/charon"},
+		PrivateKey: "/ovn-cert/tls.key", Certificate: "/ovn-cert/tls.crt", CA: "/ovn-ca/ca-bundle.crt", Datapath: config.DatapathAuto, Probe: 100 * time.Second,
+		IPsec: config.IPsec{ConfigDir: "/etc/ovn-ipsec", CA: "/signer-ca/ca-bundle.crt", RunDir: "/run/ovn-ipsec", Charon: "/usr/lib/ipsec/charon"},
 		Directories: config.Directories{
 			SwitchRun: "/var/run/openvswitch", SwitchData: "/var/lib/openvswitch", Run: "/var/run/ovn", Data: "/var/lib/ovn", Server: "/var/run/ovn-kubernetes",
 			State: "/var/lib/cno/ovn-kubernetes", PluginConf: "/etc/cni/net.d", Plugins: "/host/opt/cni/bin", SwitchNamespace: "ovs", NetworkFlows: "/etc/ovn-network-flows/network-flows.json", MTU: "/etc/ovn-mtu/mtu.json", PolicyAudit: "/etc/ovn-policy-audit/policy-audit.json", AuditLog: "/var/log/ovn/acl-audit-log.log", ProcSys: "/proc/sys",

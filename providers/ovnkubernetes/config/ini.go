@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// parseINI reads sections, comments and KEY=VALUE. Its keys are "section.key"; empty values count as not set.
+// parseINI parses sections, comments and KEY=VALUE. The keys of the result are "section.key"; empty values count as unset.
 func parseINI(content []byte) (map[string]string, error) {
 	out, section, problems := map[string]string{}, "default", []error(nil)
 	number := 0

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// refused are settings of OVN-Kubernetes without a meaning here, by flag or by key of the file, with the reason.
+// refused has the unsupported settings of OVN-Kubernetes, by flag or by key of the file, with the reason.
 var refused = map[string]string{
 	"conntrack-zone":          "Open vSwitch shares no connection tracking with the node",
 	"gateway-interface":       "the gateway mode is local: pods leave through the routes of their node",
@@ -23,10 +23,10 @@ var refused = map[string]string{
 	"enable-interconnect":     "all nodes share one pair of databases",
 }
 
-// Refused returns the flags that are refused, sorted.
+// Refused returns the unsupported flags, sorted.
 func Refused() []string { return slices.Sorted(maps.Keys(refused)) }
 
-// RefusedError is that a flag of OVN-Kubernetes has no meaning here.
+// RefusedError returns the error of an unsupported flag.
 func RefusedError(flag string) error {
 	return fmt.Errorf("--%s is not supported: %s", flag, refused[flag])
 }

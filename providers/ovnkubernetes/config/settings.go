@@ -13,15 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// Setting is one setting of the program.
+// Setting is a setting of ovnkube.
 type Setting struct {
-	// Flag is the name of the argument, Alias an earlier name of it.
+	// Flag is the name of the argument. Alias is an earlier name.
 	Flag, Alias string
-	// Variable is the environment variable; Section and Key are where the file has it. Empty ones do not exist.
+	// Variable is the environment variable. Section and Key are its place in the file. Empty ones do not exist.
 	Variable, Section, Key string
-	// Default is the value if none is given.
+	// Default is the default value.
 	Default string
-	// Usage is a line of help. IsBool is true for flags without a value.
+	// Usage is the help text. IsBool is true for flags without a value.
 	Usage  string
 	IsBool bool
 	set    func(*Config, string) error
@@ -49,7 +49,7 @@ func roles() []Setting {
 			return err
 		}},
 		{Flag: "init-node", Usage: "run as the agent of the node of this name", set: text(func(c *Config) *string { return &c.Node })},
-		{Flag: "cleanup-node", Usage: "remove what the agent of the node of this name has left, after it was stopped", set: text(func(c *Config) *string { return &c.CleanupNode })},
+		{Flag: "cleanup-node", Usage: "remove the remains of the agent of the node of this name, after it was stopped", set: text(func(c *Config) *string { return &c.CleanupNode })},
 	}
 }
 
@@ -79,15 +79,15 @@ func databases() []Setting {
 			Usage: "file with the private key of the databases' servers and clients", set: file(func(c *Config) *string { return &c.PrivateKey })},
 		{Flag: "sb-client-cert", Section: "ovnsouth", Key: "client-cert", Default: agentconfig.CertificateDir + "/tls.crt",
 			Usage: "file with their certificate", set: file(func(c *Config) *string { return &c.Certificate })},
-		{Flag: "sb-client-cacert", Section: "ovnsouth", Key: "client-cacert", Default: agentconfig.AuthorityDir + "/ca-bundle.crt",
-			Usage: "file with the CA that both trust", set: file(func(c *Config) *string { return &c.Authority })},
+		{Flag: "sb-client-cacert", Section: "ovnsouth", Key: "client-cacert", Default: agentconfig.CADir + "/ca-bundle.crt",
+			Usage: "file with the CA that both trust", set: file(func(c *Config) *string { return &c.CA })},
 	}
 }
 
 func network() []Setting {
 	return []Setting{
 		{Flag: "enable-multi-network", Variable: agentconfig.VariableMultiNetwork, Section: "ovnkubernetesfeature", Key: "enable-multi-network", IsBool: true,
-			Usage: "have the CNI configuration start multus-shim, which attaches pods to further networks", set: func(c *Config, v string) (err error) {
+			Usage: "add multus-shim to the CNI configuration, which attaches pods to additional networks", set: func(c *Config, v string) (err error) {
 				c.MultiNetwork, err = boolean(v)
 				return err
 			}},
@@ -158,7 +158,7 @@ func directories() []Setting {
 		dir("cni-conf-dir", "cni", "conf-dir", agentconfig.PluginConfDir, "directory of CNI configurations", func(c *Config) *string { return &c.Directories.PluginConf }),
 		dir("cni-bin-dir", "cni", "bin-dir", agentconfig.HostPluginDir, "the node's directory of CNI plugins", func(c *Config) *string { return &c.Directories.Plugins }),
 		dir("cni-server-dir", "cni", "server-dir", agentconfig.ServerDir, "directory of the socket of the CNI plugin, below /run", func(c *Config) *string { return &c.Directories.Server }),
-		dir("state-dir", "", "", agentconfig.StateDir, "directory of what the agent keeps", func(c *Config) *string { return &c.Directories.State }),
+		dir("state-dir", "", "", agentconfig.StateDir, "directory of the agent's state", func(c *Config) *string { return &c.Directories.State }),
 		dir("ovs-run-dir", "", "", agentconfig.SwitchRunDir, "directory of Open vSwitch's sockets", func(c *Config) *string { return &c.Directories.SwitchRun }),
 		dir("ovs-data-dir", "", "", agentconfig.SwitchDataDir, "directory of Open vSwitch's database", func(c *Config) *string { return &c.Directories.SwitchData }),
 		dir("ovn-run-dir", "", "", agentconfig.RunDir, "directory of OVN's sockets", func(c *Config) *string { return &c.Directories.Run }),
@@ -168,11 +168,11 @@ func directories() []Setting {
 		dir("policy-audit", "", "", agentconfig.AuditFile, "file with the settings of audit messages of NetworkPolicies; it need not exist", func(c *Config) *string { return &c.Directories.PolicyAudit }),
 		dir("policy-audit-log", "", "", agentconfig.AuditLog, "file to which ovn-controller writes audit messages of NetworkPolicies", func(c *Config) *string { return &c.Directories.AuditLog }),
 		dir("ipsec-config-dir", "", "", agentconfig.IPsecConfigDir, "directory with the settings of IPsec", func(c *Config) *string { return &c.IPsec.ConfigDir }),
-		dir("ipsec-cacert", "", "", agentconfig.IPsecAuthorityDir+"/ca-bundle.crt", "file with the CA of nodes' certificates for IPsec", func(c *Config) *string { return &c.IPsec.Authority }),
+		dir("ipsec-cacert", "", "", agentconfig.IPsecCADir+"/ca-bundle.crt", "file with the CA of nodes' certificates for IPsec", func(c *Config) *string { return &c.IPsec.CA }),
 		dir("ipsec-run-dir", "", "", "/run/ovn-ipsec", "directory of charon's socket", func(c *Config) *string { return &c.IPsec.RunDir }),
 		dir("ipsec-charon", "", "", "/usr/lib/ipsec/charon", "the daemon charon of strongSwan", func(c *Config) *string { return &c.IPsec.Charon }),
 		{Flag: "pod-name", Variable: agentconfig.VariablePod, Usage: "name of the agent's pod, to which it reports", set: text(func(c *Config) *string { return &c.Pod })},
-		dir("proc-sys", "", "", "/proc/sys", "directory of the kernel's settings", func(c *Config) *string { return &c.Directories.ProcSys }),
+		dir("proc-sys", "", "", "/proc/sys", "directory of kernel parameters", func(c *Config) *string { return &c.Directories.ProcSys }),
 		{Flag: "ovs-namespace", Default: "ovs", Usage: "network namespace of Open vSwitch with the userspace datapath", set: func(c *Config, v string) error {
 			if strings.ContainsAny(v, "/ ") || v == "" || v[0] == '.' {
 				return fmt.Errorf("%q is not the name of a network namespace", v)
@@ -246,7 +246,7 @@ func list[T any](at func(*Config) *[]T, parse func(string) (T, error)) func(*Con
 	}
 }
 
-// endpoints checks OVSDB endpoints. The notation of early versions, tcp://IP:PORT, is accepted.
+// endpoints parses OVSDB endpoints. It accepts the notation of early versions, tcp://IP:PORT.
 func endpoints(at func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		var out []string

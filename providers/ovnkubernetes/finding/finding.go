@@ -1,5 +1,5 @@
-// Package finding is what the comparisons of OVN-Kubernetes report: something in a database, in Open vSwitch or in a kernel that does not agree with
-// the Kubernetes API. It is pure.
+// Package finding defines the findings of OVN-Kubernetes' comparisons: differences between a database, Open vSwitch or a kernel and the Kubernetes API. It is
+// pure.
 package finding
 
 import (
@@ -12,20 +12,20 @@ import (
 	"unicode"
 )
 
-// Kind is how something does not agree.
+// Kind is the kind of a difference.
 type Kind string
 
-// The kinds.
+// Kinds of differences.
 const (
-	// Stale exists, and what it belongs to does not.
+	// Stale exists although its object does not.
 	Stale Kind = "stale"
-	// Missing does not exist, and should.
+	// Missing does not exist although it should.
 	Missing Kind = "missing"
-	// Different exists, and is not as it should be.
+	// Different exists with other values than desired.
 	Different Kind = "different"
 )
 
-// Cause says what a kind means, for findings without a detail.
+// Cause returns the general cause of a kind, for findings without a detail.
 func (k Kind) Cause() string {
 	switch k {
 	case Stale:
@@ -38,19 +38,19 @@ func (k Kind) Cause() string {
 	return ""
 }
 
-// Finding is one thing that does not agree.
+// Finding is one difference.
 type Finding struct {
 	Kind  Kind  `json:"kind"`
 	Place Place `json:"place"`
-	// Object is what it belongs to, or belonged to: "pod shop/web".
+	// Object is its current or former object: "pod shop/web".
 	Object string `json:"object"`
 	// What is the row, port, interface, record, route or flow.
 	What string `json:"what"`
-	// Detail is a clause, empty where Kind says everything.
+	// Detail is a clause; empty if Kind is sufficient.
 	Detail string `json:"detail,omitempty"`
 }
 
-// String is the finding as a sentence.
+// String returns the finding as a sentence.
 func (f Finding) String() string {
 	text := fmt.Sprintf("%s: %s: %s (%s)", f.Place, f.Kind, f.What, f.Object)
 	if f.Detail != "" {
@@ -62,18 +62,18 @@ func (f Finding) String() string {
 // Report is the result of a comparison.
 type Report struct {
 	Findings []Finding `json:"findings"`
-	// More is how many findings were left out.
+	// More is the number of omitted findings.
 	More int `json:"more,omitempty"`
-	// Incomplete are sentences on what could not be compared.
+	// Incomplete describes what could not be compared.
 	Incomplete []string `json:"incomplete,omitempty"`
 }
 
 const (
-	// mostFindings and mostIncomplete bound a report, longest its texts in bytes.
-	mostFindings, mostIncomplete, longest = 200, 20, 400
+	// maxFindings and maxIncomplete limit the lists of a report, maxLength its texts in bytes.
+	maxFindings, maxIncomplete, maxLength = 200, 20, 400
 )
 
-// Encode returns the report as one line of JSON, with its first findings.
+// Encode returns the report as one line of JSON. It omits findings beyond the limit.
 func (r Report) Encode() ([]byte, error) {
 	out, err := json.Marshal(r.bounded())
 	if err != nil {
@@ -82,7 +82,7 @@ func (r Report) Encode() ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// Decode reads a report that a node has written: what is too long is cut, and what cannot be printed is replaced.
+// Decode decodes a report. It truncates what exceeds the limits and replaces unprintable characters, since nodes are not trusted.
 func Decode(raw []byte) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -98,20 +98,20 @@ func Decode(raw []byte) (Report, error) {
 
 func (r Report) bounded() Report {
 	out := Report{More: max(r.More, 0)}
-	for _, f := range r.Findings[:min(len(r.Findings), mostFindings)] {
+	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
 		f.Object, f.What, f.Detail = printable(f.Object), printable(f.What), printable(f.Detail)
 		out.Findings = append(out.Findings, f)
 	}
 	out.More += len(r.Findings) - len(out.Findings)
-	for _, s := range r.Incomplete[:min(len(r.Incomplete), mostIncomplete)] {
+	for _, s := range r.Incomplete[:min(len(r.Incomplete), maxIncomplete)] {
 		out.Incomplete = append(out.Incomplete, printable(s))
 	}
 	return out
 }
 
 func printable(text string) string {
-	if len(text) > longest {
-		text = text[:longest] + "..."
+	if len(text) > maxLength {
+		text = text[:maxLength] + "..."
 	}
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -121,7 +121,7 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// Sort sorts findings by place, kind and what they are about.
+// Sort sorts findings by place, kind, object, what and detail.
 func Sort(all []Finding) {
 	slices.SortFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Object, b.Object), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))

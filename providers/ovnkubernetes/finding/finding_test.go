@@ -32,7 +32,7 @@ func TestOnlyWhatStaysIsFound(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			took := 0
-			report, err := Settled(t.Context(), Patience{Looks: 3, Pause: time.Minute}, func(context.Context) (Report, error) {
+			report, err := Persistent(t.Context(), Persistence{Attempts: 3, Interval: time.Minute}, func(context.Context) (Report, error) {
 				took++
 				if err, is := tc.looks[took-1].(error); is {
 					return Report{}, err
@@ -51,7 +51,7 @@ func TestAContextEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := Settled(ctx, Patience{Looks: 3, Pause: time.Minute}, func(context.Context) (Report, error) {
+		_, err := Persistent(ctx, Persistence{Attempts: 3, Interval: time.Minute}, func(context.Context) (Report, error) {
 			return Report{Findings: []Finding{{Kind: Stale, Place: Ports}}}, nil
 		})
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -71,11 +71,11 @@ func TestAReportOfANodeIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Decode(raw)
-	if err != nil || len(got.Findings) != mostFindings || got.More != 1000-mostFindings || len(got.Incomplete) != mostIncomplete {
+	if err != nil || len(got.Findings) != maxFindings || got.More != 1000-maxFindings || len(got.Incomplete) != maxIncomplete {
 		t.Fatalf("%d findings, %d more, %d incomplete, %v", len(got.Findings), got.More, len(got.Incomplete), err)
 	}
 	for _, text := range []string{got.Findings[0].Object, got.Findings[0].What, got.Findings[0].Detail} {
-		if len(text) > longest+10 || strings.ContainsAny(text, "\x1b\n") || !utf8.ValidString(text) {
+		if len(text) > maxLength+10 || strings.ContainsAny(text, "\x1b\n") || !utf8.ValidString(text) {
 			t.Errorf("%q", text)
 		}
 	}

@@ -10,12 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// addresses knows which pod has which address. An address is never given to two pods, also when nodes get other blocks.
+// addresses allocates the addresses of pods. No two pods get the same address, even if the blocks of nodes change.
 type addresses struct {
 	owner map[netip.Addr]types.UID
 	held  map[types.UID][]netip.Addr
-	// last is the address of a block that was given last: the search goes on behind it, so that an address rests before it is
-	// used again.
+	// last is the last allocated address of a block. The search continues after it, so that released addresses are not reused immediately.
 	last map[netip.Prefix]netip.Addr
 }
 
@@ -23,8 +22,8 @@ func newAddresses() *addresses {
 	return &addresses{owner: map[netip.Addr]types.UID{}, held: map[types.UID][]netip.Addr{}, last: map[netip.Prefix]netip.Addr{}}
 }
 
-// assign gives a pod an address of each block: the one that it prefers, such as the one of its annotation, unless another pod has it. The
-// error names a block that has none left; the pod then has none at all.
+// assign allocates an address of each block to a pod: a preferred one, such as that of its annotation, unless another pod has it. If a block is exhausted, it
+// allocates none and returns an error with the block.
 func (a *addresses) assign(pod types.UID, blocks []netip.Prefix, preferred []netip.Addr) ([]netip.Addr, error) {
 	list := make([]netip.Addr, len(blocks))
 	for i, b := range blocks {
@@ -51,7 +50,7 @@ func (a *addresses) assign(pod types.UID, blocks []netip.Prefix, preferred []net
 	return list, nil
 }
 
-// exhaustedError is that a block has no free address.
+// exhaustedError means that a block has no free address.
 type exhaustedError netip.Prefix
 
 func (e exhaustedError) Error() string {
@@ -66,7 +65,7 @@ func (a *addresses) note(pod types.UID, list []netip.Addr) {
 	a.held[pod] = list
 }
 
-// release gives back what a pod has.
+// release releases the addresses of a pod.
 func (a *addresses) release(pod types.UID) {
 	for _, address := range a.held[pod] {
 		delete(a.owner, address)
@@ -93,7 +92,7 @@ func (a *addresses) free(block netip.Prefix) (netip.Addr, bool) {
 	}
 }
 
-// usable reports whether an address of a block can be a pod's: not the first three, and not the broadcast address of IPv4.
+// usable reports whether an address of a block can be assigned to a pod: it is not one of the first three, and not the IPv4 broadcast address.
 func usable(block netip.Prefix, address netip.Addr) bool {
 	return block.Contains(address) && topology.ManagementAddress(block).Addr().Less(address) && (address.Is6() || block.Contains(address.Next()))
 }

@@ -20,36 +20,36 @@ import (
 const (
 	nodeAnnotation = topology.NodeSubnets
 	podAnnotation  = topology.PodNetworks
-	// writers is how many annotations are written at a time.
+	// writers is the number of concurrent writes.
 	writers = 16
 )
 
-// annotation is what an object is to have. The UID is a condition: an object of the same name that came later gets its own.
+// annotation is the desired annotation of an object. The UID is a precondition: a newer object of the same name gets its own.
 type annotation struct {
 	uid   types.UID
 	value string
 }
 
-// annotator writes annotations, and repeats what fails.
+// annotator writes annotations, and retries on errors.
 type annotator struct {
 	client kubernetes.Interface
 	log    *slog.Logger
 	queue  workqueue.TypedRateLimitingInterface[key]
 	failed func(error)
 
-	mu   sync.Mutex
-	want map[key]annotation
+	mu      sync.Mutex
+	desired map[key]annotation
 }
 
 func newAnnotator(client kubernetes.Interface, log *slog.Logger, failed func(error)) *annotator {
-	return &annotator{client: client, log: log, failed: failed, want: map[key]annotation{},
+	return &annotator{client: client, log: log, failed: failed, desired: map[key]annotation{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]())}
 }
 
-// set has an annotation written; only the last value of an object is.
-func (a *annotator) set(k key, want annotation) {
+// set sets the desired annotation of an object; only the last one is written.
+func (a *annotator) set(k key, desired annotation) {
 	a.mu.Lock()
-	a.want[k] = want
+	a.desired[k] = desired
 	a.mu.Unlock()
 	a.queue.Add(k)
 }
@@ -76,19 +76,19 @@ func (a *annotator) run(ctx context.Context) {
 
 func (a *annotator) write(ctx context.Context, k key) {
 	a.mu.Lock()
-	want, wanted := a.want[k]
+	desired, ok := a.desired[k]
 	a.mu.Unlock()
-	if !wanted || ctx.Err() != nil {
+	if !ok || ctx.Err() != nil {
 		a.queue.Forget(k)
 		return
 	}
-	// A request that is canceled may be carried out all the same, and later: the instance that works next could have given the address to
-	// another pod by then. So it is waited for, and the lease is kept until then.
+	// A canceled request may still take effect later, when the next leader may have assigned the address to another pod. So the request is completed, and the
+	// Lease is held until then.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.WriteLimit)
 	defer cancel()
-	err := a.patch(limited, k, want)
+	err := a.patch(limited, k, desired)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another one: its own event follows
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it was deleted or replaced; the new object has its own event
 	case err != nil:
 		if ctx.Err() == nil {
 			a.failed(fmt.Errorf("annotate %s %s: %w", k.kind, k.name, err))
@@ -99,18 +99,18 @@ func (a *annotator) write(ctx context.Context, k key) {
 	a.failed(nil)
 	a.queue.Forget(k)
 	a.mu.Lock()
-	if a.want[k] == want {
-		delete(a.want, k)
+	if a.desired[k] == desired {
+		delete(a.desired, k)
 	}
 	a.mu.Unlock()
 }
 
-func (a *annotator) patch(ctx context.Context, k key, want annotation) error {
+func (a *annotator) patch(ctx context.Context, k key, desired annotation) error {
 	name := podAnnotation
 	if k.kind == nodeKind {
 		name = nodeAnnotation
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": want.uid, "annotations": map[string]string{name: want.value}}})
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": desired.uid, "annotations": map[string]string{name: desired.value}}})
 	if err != nil {
 		return fmt.Errorf("encode the annotation: %w", err)
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
-// The tables with a row of each node.
+// Tables with a row for each node.
 const (
 	chassisTable = "Chassis"
 	privateTable = "Chassis_Private"
 )
 
-// registered are the nodes that the southbound database knows.
+// registered are the nodes in the southbound database.
 type registered struct {
-	// chassis are the rows of both tables, encaps the names of the chassis that have tunnel addresses.
+	// chassis are the rows of both tables. encaps are the names of chassis by tunnel address.
 	chassis []chassisRow
 	encaps  map[string]string
 }
@@ -26,7 +26,7 @@ type chassisRow struct {
 	id          ovsdb.UUID
 }
 
-// registeredOf reads rows of both tables and of the tunnel addresses.
+// registeredOf returns the registered nodes from the rows of both tables and of the tunnel addresses.
 func registeredOf(chassis, private, encaps []ovsdb.Row) registered {
 	r := registered{encaps: map[string]string{}}
 	for _, row := range chassis {
@@ -41,8 +41,8 @@ func registeredOf(chassis, private, encaps []ovsdb.Row) registered {
 	return r
 }
 
-// compareChassis returns the rows of nodes that do not exist, and the nodes with a tunnel address that lack a chassis. Two chassis cannot have one
-// address; which of two nodes has it is for ovn-controller to find out.
+// compareChassis returns the rows of nodes that do not exist, and the nodes with a tunnel address that have no chassis. Two chassis cannot have the same
+// address; ovn-controller decides which node has it.
 func compareChassis(r registered, nodes map[string]netip.Addr) (stale []chassisRow, missing []string) {
 	present, taken := map[string]bool{}, map[string]bool{}
 	for _, row := range r.chassis {

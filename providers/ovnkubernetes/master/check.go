@@ -21,9 +21,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// Check compares the databases of an instance with what a master that starts now would compute from the Kubernetes API. It writes nothing. The
-// databases must be those of the instance that leads.
-func Check(ctx context.Context, c Config, p finding.Patience) (finding.Report, error) {
+// Check compares the databases of the leading instance with the rows that a newly started master would compute from the Kubernetes API. It writes nothing.
+func Check(ctx context.Context, c Config, p finding.Persistence) (finding.Report, error) {
 	c, err := c.complete()
 	if err != nil {
 		return finding.Report{}, err
@@ -34,7 +33,7 @@ func Check(ctx context.Context, c Config, p finding.Patience) (finding.Report, e
 	if err != nil {
 		return finding.Report{}, fmt.Errorf("create a client of the API server: %w", err)
 	}
-	if other, err := ledBy(ctx, c, client); err != nil || other != "" {
+	if other, err := otherLeader(ctx, c, client); err != nil || other != "" {
 		return finding.Report{Incomplete: []string{"the master of node " + other + " leads: only its databases are compared"}}, err
 	}
 	noted := &changes{keys: map[key]time.Time{}, wake: agent.NewTrigger()}
@@ -45,9 +44,9 @@ func Check(ctx context.Context, c Config, p finding.Patience) (finding.Report, e
 	if err := o.start(ctx); err != nil {
 		return finding.Report{}, err
 	}
-	// Of each object the key is known, also when it has been deleted since.
+	// The keys of all objects, including those deleted in the meantime.
 	known := map[key]time.Time{}
-	return finding.Settled(ctx, p, func(ctx context.Context) (finding.Report, error) {
+	return finding.Persistent(ctx, p, func(ctx context.Context) (finding.Report, error) {
 		for k, at := range noted.take() {
 			known[k] = at
 		}
@@ -55,8 +54,8 @@ func Check(ctx context.Context, c Config, p finding.Patience) (finding.Report, e
 	})
 }
 
-// ledBy is the node whose master leads; empty if it is this one, or none does.
-func ledBy(ctx context.Context, c Config, client kubernetes.Interface) (string, error) {
+// otherLeader returns the node of the leading master; empty if it is this one or if none leads.
+func otherLeader(ctx context.Context, c Config, client kubernetes.Interface) (string, error) {
 	lease, err := client.CoordinationV1().Leases(c.LeaseNamespace).Get(ctx, c.LeaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil
@@ -104,8 +103,8 @@ func compareAll(ctx context.Context, c Config, o *objects, keys []key) (finding.
 	return report, nil
 }
 
-// desiredOf is what a master decides from objects, and findings about those to which it has not given what it would. Pods without addresses are not
-// part of the rows: the master alone decides which they get.
+// desiredOf computes the master's decisions from objects, and findings about objects whose annotations differ. Pods without addresses have no rows: only the
+// master assigns addresses.
 func desiredOf(c Config, o *objects, keys []key) (*cluster, []finding.Finding) {
 	var out []finding.Finding
 	decided := newCluster(c.Pools, o)
@@ -134,12 +133,13 @@ func desiredOf(c Config, o *objects, keys []key) (*cluster, []finding.Finding) {
 	decided.apply(keys)
 	for _, k := range without {
 		decided.rows.DeletePod(netpolicy.ID{Namespace: k.namespace, Name: k.name})
-		delete(decided.given, k)
+		delete(decided.assignments, k)
 	}
 	return decided, out
 }
 
-// connected are the logical ports that must be connected, by the node that has to: those of pods that run, and the management ports. Nodes that are not Ready are left out.
+// connected returns the logical ports that must be connected, with their nodes: those of running pods, and the management ports. It omits nodes that are not
+// Ready.
 func (c *cluster) connected() map[string]string {
 	out := map[string]string{}
 	ready := map[string]bool{}
@@ -149,7 +149,7 @@ func (c *cluster) connected() map[string]string {
 			out[topology.ManagementPort(name)] = name
 		}
 	}
-	for k, g := range c.given {
+	for k, g := range c.assignments {
 		if p := get[corev1.Pod](c.objects.pods, k); p != nil && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && ready[g.node] {
 			out[topology.PodPort(k.namespace, k.name)] = g.node
 		}

@@ -25,7 +25,7 @@ func (w *world) check() []string {
 	w.t.Helper()
 	c := w.config
 	c.Metrics = agent.NewMetrics("ovnkube_master", "test")
-	report, err := master.Check(w.t.Context(), c, finding.Patience{Looks: 1})
+	report, err := master.Check(w.t.Context(), c, finding.Persistence{Attempts: 1})
 	if err != nil {
 		w.t.Fatal(err)
 	}

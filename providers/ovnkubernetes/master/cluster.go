@@ -18,28 +18,28 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// cluster is what the master has decided: blocks, addresses, and the rows that follow. It reads objects, and writes nothing.
+// cluster has the decisions of the master: blocks, addresses, and the resulting rows. It reads objects, and writes nothing.
 type cluster struct {
-	pools     []nodeblocks.Pool
-	objects   *objects
-	rows      *northbound.State
-	addresses *addresses
-	blocks    map[string][]netip.Prefix
-	given     map[key]given
-	// waiting are pods whose node has no block, or none with a free address, by node.
+	pools       []nodeblocks.Pool
+	objects     *objects
+	rows        *northbound.State
+	addresses   *addresses
+	blocks      map[string][]netip.Prefix
+	assignments map[key]assignment
+	// waiting are the pods, by node, whose node has no block or no free address.
 	waiting map[string]map[key]bool
-	// annotate has annotations written once the rows are; event records an event.
+	// annotate schedules an annotation, which is written after the rows. event records an event.
 	annotate func(key, annotation)
 	event    func(object runtime.Object, reason, message string)
 	requeue  func(key)
-	// without are the nodes that lack a block.
-	without []string
-	// refused are annotations for messages that are not valid, by namespace.
+	// withoutBlocks are the nodes without a block.
+	withoutBlocks []string
+	// refused are invalid values of the annotation for messages, by namespace.
 	refused map[string]string
 }
 
-// given is what a pod has.
-type given struct {
+// assignment is the network of a pod.
+type assignment struct {
 	uid  types.UID
 	node string
 	pod  topology.Pod
@@ -52,11 +52,11 @@ func newCluster(pools []nodeblocks.Pool, o *objects) *cluster {
 	}
 	return &cluster{
 		pools: pools, objects: o, rows: northbound.NewState(northbound.Cluster{Networks: networks}), addresses: newAddresses(),
-		blocks: map[string][]netip.Prefix{}, given: map[key]given{}, waiting: map[string]map[key]bool{}, refused: map[string]string{},
+		blocks: map[string][]netip.Prefix{}, assignments: map[key]assignment{}, waiting: map[string]map[key]bool{}, refused: map[string]string{},
 	}
 }
 
-// apply takes changes, in order.
+// apply applies changes in order.
 func (c *cluster) apply(keys []key) {
 	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == nodeKind }) {
 		c.assign()
@@ -94,7 +94,7 @@ func (c *cluster) apply(keys []key) {
 	}
 }
 
-// logging takes the severities of messages of a namespace. An annotation that is not valid gets an event when it is first seen.
+// logging sets the severities of a namespace's messages. An invalid annotation is reported by one event.
 func (c *cluster) logging(n *corev1.Namespace) {
 	value := n.Annotations[topology.ACLLogging]
 	l, err := topology.DecodeLogging(value)
@@ -107,8 +107,7 @@ func (c *cluster) logging(n *corev1.Namespace) {
 	}
 }
 
-// assign gives nodes their blocks. A node has those of its annotation until the first assignment, and from then on those that it was
-// given, also when its annotation is changed.
+// assign assigns blocks to nodes. The first assignment uses the blocks in annotations. Later ones ignore changes of the annotation.
 func (c *cluster) assign() {
 	held := map[string][]netip.Prefix{}
 	names := c.objects.nodeNames()
@@ -123,7 +122,7 @@ func (c *cluster) assign() {
 		}
 	}
 	before := c.blocks
-	c.blocks, c.without = nodeblocks.Assign(c.pools, held, names)
+	c.blocks, c.withoutBlocks = nodeblocks.Assign(c.pools, held, names)
 	for name, blocks := range c.blocks {
 		if !slices.Equal(before[name], blocks) {
 			c.node(key{kind: nodeKind, name: name})
@@ -142,7 +141,7 @@ func (c *cluster) node(k key) {
 	}
 	blocks := c.blocks[n.Name]
 	c.rows.SetNode(northbound.Node{Name: n.Name, Blocks: blocks})
-	if slices.Contains(c.without, n.Name) {
+	if slices.Contains(c.withoutBlocks, n.Name) {
 		c.event(n, "BlocksExhausted", fmt.Sprintf("node %s has no block for pods: all blocks of the cluster network are in use; add a cluster network, or remove nodes", n.Name))
 	}
 	if want := topology.EncodeNodeSubnets(blocks); len(blocks) > 0 && n.Annotations[nodeAnnotation] != want {
@@ -152,7 +151,7 @@ func (c *cluster) node(k key) {
 
 func (c *cluster) pod(k key) {
 	p := get[corev1.Pod](c.objects.pods, k)
-	old, had := c.given[k]
+	old, had := c.assignments[k]
 	if had && (p == nil || p.UID != old.uid || ended(p)) {
 		c.release(k, old)
 	}
@@ -175,14 +174,14 @@ func (c *cluster) pod(k key) {
 		c.event(p, "AddressesExhausted", fmt.Sprintf("pod has no address: node %s: %v; delete pods of the node, or add nodes", p.Spec.NodeName, err))
 		return
 	}
-	c.given[k] = given{p.UID, p.Spec.NodeName, one}
+	c.assignments[k] = assignment{p.UID, p.Spec.NodeName, one}
 	c.rows.SetPod(rowPod(p, one))
 	if live, err := topology.DecodePod(p.Annotations[podAnnotation]); err != nil || !reflect.DeepEqual(live, one) {
 		c.annotate(k, annotation{p.UID, one.Encode()})
 	}
 }
 
-// networkOf returns what a pod has: what it was given, or has in its annotation, or new addresses.
+// networkOf returns the network of a pod: the assigned one, that of its annotation, or new addresses.
 func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod, error) {
 	preferred := c.addresses.held[p.UID]
 	if len(preferred) == 0 {
@@ -209,9 +208,8 @@ func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod,
 	return out, nil
 }
 
-// familiesOf returns the blocks of the families in which a pod has addresses: a pod that was started before the cluster got its second
-// family has an interface without it, and one that was started before that family was removed keeps the other. All blocks are for pods
-// without addresses, or with none in a family that is left.
+// familiesOf returns the blocks of the IP families in which a pod has addresses. A pod that started before the cluster got its second family has no interface
+// address in it, and one that started before a family was removed keeps the other. A pod without addresses in any of the current families gets all blocks.
 func familiesOf(has []netip.Addr, blocks []netip.Prefix) []netip.Prefix {
 	kept := slices.DeleteFunc(slices.Clone(blocks), func(b netip.Prefix) bool {
 		return !slices.ContainsFunc(has, func(a netip.Addr) bool { return a.Is4() == b.Addr().Is4() })
@@ -222,16 +220,16 @@ func familiesOf(has []netip.Addr, blocks []netip.Prefix) []netip.Prefix {
 	return kept
 }
 
-// release gives back the addresses of a pod, to those of its node that wait for one.
-func (c *cluster) release(k key, g given) {
+// release releases the addresses of a pod, and requeues pods of the node that wait for one.
+func (c *cluster) release(k key, g assignment) {
 	c.addresses.release(g.uid)
-	delete(c.given, k)
+	delete(c.assignments, k)
 	for waiting := range c.waiting[g.node] {
 		c.requeue(waiting)
 	}
 }
 
-// wait notes the node for which a pod waits, none if it is empty.
+// wait records the node that a pod waits for; none if node is empty.
 func (c *cluster) wait(k key, node string) {
 	for name, pods := range c.waiting {
 		if delete(pods, k); len(pods) == 0 {
@@ -247,18 +245,18 @@ func (c *cluster) wait(k key, node string) {
 	c.waiting[node][k] = true
 }
 
-// ended reports whether a pod's containers have ended for good: its addresses are free.
+// ended reports whether a pod's containers have terminated permanently: its addresses are free.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// rowPod is a pod as rows need it.
+// rowPod returns a pod in the form of package northbound.
 func rowPod(p *corev1.Pod, one topology.Pod) northbound.Pod {
 	out := northbound.Pod{
 		Pod: netpolicy.Pod{ID: netpolicy.ID{Namespace: p.Namespace, Name: p.Name}, Labels: p.Labels, Ports: netpolicy.PortsOf(p)},
 		UID: p.UID, Node: p.Spec.NodeName, MAC: one.MAC,
 	}
-	// Of a pod with limits that are not valid the node refuses the attachment.
+	// The node refuses to attach a pod with invalid limits.
 	if limits, err := bandwidth.Read(p.Annotations); err == nil {
 		out.Limits = limits
 	}

@@ -11,21 +11,21 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
 )
 
-// southView is what the southbound database has that follows from the northbound one and from nodes.
+// southView is the content of the southbound database that depends on the northbound database and on nodes.
 type southView struct {
 	registered
-	// bindings are the rows of logical ports, datapaths the names of switches and routers.
+	// bindings are the rows of logical ports. datapaths are the names of switches and routers.
 	bindings  []binding
 	datapaths []string
 }
 
-// binding is a logical port, with the name of the chassis that has it, empty if none has.
+// binding is a logical port with the name of its chassis; empty if no chassis has it.
 type binding struct {
 	port, chassis string
 	up            bool
 }
 
-// southTables are the columns of a southView.
+// southTables returns the columns of a southView.
 func southTables() map[string][]string {
 	return map[string][]string{
 		chassisTable: {"name"}, privateTable: {"name"}, "Encap": {"ip", "chassis_name"},
@@ -33,9 +33,9 @@ func southTables() map[string][]string {
 	}
 }
 
-func southViewOf(have ovsdb.Snapshot) southView {
+func southViewOf(live ovsdb.Snapshot) southView {
 	rows := func(table string) (out []ovsdb.Row) {
-		for _, row := range have.Rows(table) {
+		for _, row := range live.Rows(table) {
 			out = append(out, row)
 		}
 		return out
@@ -44,7 +44,7 @@ func southViewOf(have ovsdb.Snapshot) southView {
 	for _, row := range rows("Port_Binding") {
 		b := binding{port: row.Text("logical_port"), up: row.Bool("up")}
 		if id := row.UUID("chassis"); id != "" {
-			b.chassis = have.Row(chassisTable, id).Text("name")
+			b.chassis = live.Row(chassisTable, id).Text("name")
 		}
 		v.bindings = append(v.bindings, b)
 	}
@@ -54,7 +54,7 @@ func southViewOf(have ovsdb.Snapshot) southView {
 	return v
 }
 
-// compareNorth are the differences of the northbound database as findings.
+// compareNorth returns the differences of the northbound database as findings.
 func compareNorth(differences []ovsdb.Difference) []finding.Finding {
 	var out []finding.Finding
 	for _, d := range differences {
@@ -73,8 +73,8 @@ func compareNorth(differences []ovsdb.Difference) []finding.Finding {
 	return out
 }
 
-// compareSouth compares the southbound database with the rows of the northbound one, with nodes and their tunnel addresses, and with the logical
-// ports that must be connected, by the node that has to.
+// compareSouth compares the southbound database with the rows of the northbound database, with nodes and their tunnel addresses, and with the logical ports
+// that must be connected, by node.
 func compareSouth(rows []ovsdb.Desired, nodes map[string]netip.Addr, connected map[string]string, v southView) []finding.Finding {
 	var out []finding.Finding
 	add := func(kind finding.Kind, place finding.Place, object, what, detail string) {
@@ -92,34 +92,34 @@ func compareSouth(rows []ovsdb.Desired, nodes map[string]netip.Addr, connected m
 	for _, b := range v.bindings {
 		bound = append(bound, b.port)
 	}
-	for kind, names := range apart(ports, bound) {
+	for kind, names := range diffNames(ports, bound) {
 		for _, name := range names {
 			add(kind, finding.Southbound, northbound.PortObject(name), fmt.Sprintf("row Port_Binding %q", name), "")
 		}
 	}
-	for kind, names := range apart(datapaths, v.datapaths) {
+	for kind, names := range diffNames(datapaths, v.datapaths) {
 		for _, name := range names {
 			add(kind, finding.Southbound, "switch or router "+name, fmt.Sprintf("row Datapath_Binding %q", name), "")
 		}
 	}
 	for _, b := range v.bindings {
-		node, must := connected[b.port]
+		node, required := connected[b.port]
 		what := fmt.Sprintf("the binding of port %q", b.port)
 		switch {
-		case !must:
+		case !required:
 		case b.chassis == "":
 			add(finding.Missing, finding.Bindings, northbound.PortObject(b.port), what, "no node has the port; node "+node+" should")
 		case b.chassis != node:
 			add(finding.Different, finding.Bindings, northbound.PortObject(b.port), what, "node "+b.chassis+" has the port; node "+node+" should")
 		case !b.up:
-			add(finding.Different, finding.Bindings, northbound.PortObject(b.port), what, "node "+node+" has the port, and not installed its flows")
+			add(finding.Different, finding.Bindings, northbound.PortObject(b.port), what, "node "+node+" has the port, but has not installed its flows")
 		}
 	}
 	return out
 }
 
-// apart are the names that are desired and do not exist, and those that exist and are not desired.
-func apart(desired, have []string) map[finding.Kind][]string {
+// diffNames returns the desired names that do not exist, and the existing ones that are not desired.
+func diffNames(desired, live []string) map[finding.Kind][]string {
 	without := func(from, of []string) []string {
 		known := map[string]bool{}
 		for _, name := range of {
@@ -127,5 +127,5 @@ func apart(desired, have []string) map[finding.Kind][]string {
 		}
 		return slices.DeleteFunc(slices.Clone(from), func(name string) bool { return known[name] })
 	}
-	return map[finding.Kind][]string{finding.Missing: without(desired, have), finding.Stale: without(have, desired)}
+	return map[finding.Kind][]string{finding.Missing: without(desired, live), finding.Stale: without(live, desired)}
 }

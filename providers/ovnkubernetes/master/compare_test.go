@@ -53,7 +53,7 @@ func TestCompareSouth(t *testing.T) {
 		{"another node has it", func(v *southView) { v.bindings[0].chassis = "b" }, nil,
 			[]string{`port bindings: different: the binding of port "k8s-a" (node a): node b has the port; node a should`}},
 		{"its node has not installed its flows", func(v *southView) { v.bindings[0].up = false }, nil,
-			[]string{`port bindings: different: the binding of port "k8s-a" (node a): node a has the port, and not installed its flows`}},
+			[]string{`port bindings: different: the binding of port "k8s-a" (node a): node a has the port, but has not installed its flows`}},
 	} {
 		v := right()
 		tc.change(&v)

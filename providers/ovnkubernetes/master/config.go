@@ -1,7 +1,7 @@
-// Package master is the part of OVN-Kubernetes that runs once in a cluster: it gives nodes their blocks and pods their addresses, and
-// keeps OVN's northbound database equal to what package northbound computes from the API objects. One instance runs on each
-// control-plane node, beside a northbound and a southbound database and an ovn-northd of its own; the one that has the lease works, and
-// opens its southbound database to the nodes. The databases hold nothing that cannot be computed again: losing them costs a rebuild.
+// Package master is the cluster-wide controller of OVN-Kubernetes: it assigns blocks to nodes and addresses to pods, and reconciles OVN's northbound database
+// with the rows that package northbound computes from the API objects. One instance runs on each control-plane node, with its own northbound database,
+// southbound database and ovn-northd. The instance that holds the Lease works, and opens its southbound database to the nodes. The databases can always be
+// recomputed: their loss only costs a rebuild.
 package master
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 )
 
-// The defaults of Config.
+// Default values of Config.
 const (
 	defaultLeaseNamespace = "openshift-ovn-kubernetes"
 	defaultLeaseName      = "ovn-kubernetes-master"
@@ -29,33 +29,32 @@ const (
 	defaultProbe          = 60 * time.Second
 )
 
-// Config is what Run needs.
+// Config is the configuration of Run.
 type Config struct {
-	// Kube is the API server's address and credentials. Required.
+	// Kube has the API server's address and credentials. Required.
 	Kube *rest.Config
-	// Node is the name of the node on which this instance runs. It is part of the identity in the lease. Required.
+	// Node is the name of the node on which this instance runs. It is part of the identity in the Lease. Required.
 	Node string
-	// Pools are the cluster network: pods get addresses of blocks of these pools. Required.
+	// Pools are the pools of the cluster network. Required.
 	Pools []nodeblocks.Pool
-	// Services are the CIDRs of Services. None may overlap a pool.
+	// Services are the Service CIDRs. They must not overlap the pools.
 	Services []netip.Prefix
 
-	// NorthboundSocket and SouthboundSocket are the sockets of the databases, SouthboundControl is the control socket of the southbound
-	// one's server. Defaults: ovnnb_db.sock, ovnsb_db.sock and ovnsb_db.ctl in /var/run/ovn.
+	// NorthboundSocket and SouthboundSocket are the sockets of the databases. SouthboundControl is the control socket of the southbound database's server.
+	// Defaults: ovnnb_db.sock, ovnsb_db.sock and ovnsb_db.ctl in /var/run/ovn.
 	NorthboundSocket, SouthboundSocket, SouthboundControl string
-	// SouthboundPort is the TCP port at which nodes reach the southbound database while this instance has the lease. Default: 6642.
+	// SouthboundPort is the TCP port of the southbound database for nodes while this instance holds the Lease. Default: 6642.
 	SouthboundPort uint16
-	// SouthboundAddress is where it listens. Default: 0.0.0.0, which is every IPv4 address of the node.
+	// SouthboundAddress is its listen address. Default: 0.0.0.0, every IPv4 address of the node.
 	SouthboundAddress netip.Addr
-	// SouthboundTLS requires TLS of the nodes: the server has been started with its private key, certificate and CA. Without it the
-	// connections are in the clear, and accepted from any client.
+	// SouthboundTLS requires TLS from the nodes: the server must have been started with its private key, certificate and CA. Without it, connections are
+	// unencrypted and accepted from any client.
 	SouthboundTLS bool
-	// ProbeInterval is how long a node's connection to the southbound database may be silent before it is probed. Default: 60 s, as
-	// ovn-controller does not answer while it computes the flows of a large cluster.
+	// ProbeInterval is the time without messages after which a node's connection to the southbound database is probed. Default: 60 s, since ovn-controller
+	// does not respond while it computes the flows of a large cluster.
 	ProbeInterval time.Duration
 
-	// RateLimit returns how many messages about NetworkPolicies a node writes in a second at most. It is called every few seconds. Nil is the
-	// default of the operator.
+	// RateLimit returns the maximum number of NetworkPolicy messages per second and node. It is called every few seconds. Nil means the operator's default.
 	RateLimit func() (uint32, error)
 
 	// LeaseNamespace and LeaseName name the lease. Defaults: openshift-ovn-kubernetes and ovn-kubernetes-master.
@@ -63,7 +62,7 @@ type Config struct {
 
 	// HealthAddress is the HOST:PORT of /healthz, /readyz and /metrics; empty for none.
 	HealthAddress string
-	// Metrics, of the namespace ovnkube_master, are served at /metrics, and get the metrics of this package. Required.
+	// Metrics are served at /metrics. This package registers its metrics there, with the namespace ovnkube_master. Required.
 	Metrics *agent.Metrics
 	// Log is the logger. Required.
 	Log *slog.Logger

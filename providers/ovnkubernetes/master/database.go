@@ -19,30 +19,30 @@ import (
 const (
 	globalTable = "NB_Global"
 	externalIDs = "external_ids"
-	// numberKey is the external ID of the table's one row with the number of the last transaction. nb_cfg is for the few of which the
-	// master must know that they were carried out: each of its values makes every ovn-controller write to the southbound database.
+	// numberKey is the external ID of the row of NB_Global with the number of the last transaction. nb_cfg is used only for transactions whose completion the
+	// master must know: each of its values makes every ovn-controller write to the southbound database.
 	numberKey = "ovnkube-transaction"
 )
 
-// database is the northbound database with a copy of its contents.
+// database is the northbound database with a copy of its content.
 type database struct {
 	session ovsdb.Session
 	cache   *ovsdb.Cache
-	// connected is fired at each new connection, foreign when a third party changed rows.
+	// connected is fired after each new connection, foreign after a change of rows by a third party.
 	connected, foreign agent.Trigger
 	connections        atomic.Int64
 
-	// writing is held during a transaction, so that their numbers are in order; number is that of the last.
+	// writing is held during a transaction, so that numbers are in order. number is the last one.
 	writing sync.Mutex
 	number  int
 
 	mu sync.Mutex
-	// news is closed and replaced when contents change.
-	news chan struct{}
+	// changed is closed and replaced when the content changes.
+	changed chan struct{}
 }
 
 func newDatabase(socket string, lost func(), log *slog.Logger) *database {
-	d := &database{connected: agent.NewTrigger(), foreign: agent.NewTrigger(), news: make(chan struct{}),
+	d := &database{connected: agent.NewTrigger(), foreign: agent.NewTrigger(), changed: make(chan struct{}),
 		number: int(time.Now().UnixMilli())} // larger than those of earlier instances
 	columns := northbound.Tables()
 	columns[globalTable] = []string{"sb_cfg", externalIDs}
@@ -53,20 +53,20 @@ func newDatabase(socket string, lost func(), log *slog.Logger) *database {
 			d.connections.Add(1)
 			d.connected.Fire()
 			defer lost()
-			return d.cache.Follow(ctx, client)
+			return d.cache.Watch(ctx, client)
 		},
 		Report: func(_ ovsdb.Endpoint, err error) { log.Warn("northbound database", "error", err) },
 	}
 	return d
 }
 
-// note takes the changes of one transaction. Those of this package have another number, and ovn-northd's change no row that is watched:
-// all others are a third party's.
+// note processes the changes of one transaction. Transactions of this package have a new number, and ovn-northd changes none of the watched rows: all other
+// changes are those of a third party.
 func (d *database) note(all []ovsdb.Change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	close(d.news)
-	d.news = make(chan struct{})
+	close(d.changed)
+	d.changed = make(chan struct{})
 	numbered := func(c ovsdb.Change) bool { return c.Table == globalTable && numberOf(c.Old) != numberOf(c.New) }
 	rows := func(c ovsdb.Change) bool { return c.Table != globalTable }
 	if slices.ContainsFunc(all, rows) && !slices.ContainsFunc(all, numbered) {
@@ -74,26 +74,26 @@ func (d *database) note(all []ovsdb.Change) {
 	}
 }
 
-// await waits until the database's row of NB_Global is as wanted.
-func (d *database) await(ctx context.Context, wanted func(ovsdb.UUID, ovsdb.Row) bool) error {
+// await waits until the row of NB_Global satisfies a condition.
+func (d *database) await(ctx context.Context, satisfied func(ovsdb.UUID, ovsdb.Row) bool) error {
 	for {
 		d.mu.Lock()
-		news := d.news
+		changed := d.changed
 		d.mu.Unlock()
 		for id, row := range d.cache.Snapshot().Rows(globalTable) {
-			if wanted(id, row) {
+			if satisfied(id, row) {
 				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-news:
+		case <-changed:
 		}
 	}
 }
 
-// numberOf is the number of the last transaction, 0 without one.
+// numberOf returns the number of the last transaction, 0 without one.
 func numberOf(global ovsdb.Row) int {
 	n, err := strconv.Atoi(global.Map(externalIDs)[numberKey])
 	if err != nil {
@@ -102,14 +102,14 @@ func numberOf(global ovsdb.Row) int {
 	return n
 }
 
-// mark is a place in the sequence of transactions.
+// mark is a position in the sequence of transactions.
 type mark struct {
 	id ovsdb.UUID
-	// number is that of the transaction, cfg the configuration that was counted last.
+	// number is that of the transaction. cfg is the last nb_cfg.
 	number, cfg int
 }
 
-// transact carries out operations.
+// transact executes operations in one transaction.
 func (d *database) transact(ctx context.Context, operations []ovsdb.Operation) ([]ovsdb.Result, mark, error) {
 	client, err := d.session.Client(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (d *database) transact(ctx context.Context, operations []ovsdb.Operation) (
 	return results, mark{rows[0].UUID("_uuid"), d.number, rows[0].Int("nb_cfg")}, nil
 }
 
-// begin prepares a new connection: the database has its options, and the copy has everything that was written before.
+// begin prepares a new connection: it writes the options of the database, and waits until the copy has all earlier writes.
 func (d *database) begin(ctx context.Context) (ovsdb.Schema, error) {
 	client, err := d.session.Client(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (d *database) begin(ctx context.Context) (ovsdb.Schema, error) {
 	return schema, d.seen(ctx, at)
 }
 
-// seen waits until the copy has what was written up to a mark.
+// seen waits until the copy has all writes up to a mark.
 func (d *database) seen(ctx context.Context, at mark) error {
 	return d.await(ctx, func(id ovsdb.UUID, row ovsdb.Row) bool { return id == at.id && numberOf(row) >= at.number })
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/leader"
 )
 
-// The rate of requests to the API server: a cluster that starts has thousands of pods to annotate.
+// Rate limits for requests to the API server: in a starting cluster thousands of pods need annotations.
 const (
 	requestsPerSecond = 200
 	requestsBurst     = 400
 )
 
-// Run takes part in the election, and works while it has the lease, until the context ends; the error is then nil. Every other end is an
-// error, and the process must end with it: an instance that loses the lease closes its southbound database to the nodes, and is started
-// again to wait for the next term.
+// Run takes part in the leader election, and works while it holds the Lease. It returns nil when the context ends. On any other error the process must exit:
+// an instance that loses the Lease closes its southbound database to the nodes, and its next process waits for the next term.
 func Run(ctx context.Context, c Config) error {
 	c, err := c.complete()
 	if err != nil {
@@ -67,19 +66,19 @@ func Run(ctx context.Context, c Config) error {
 	}))
 }
 
-// ready reports whether the instance does its part: as the leader, once the database has all rows; otherwise at once.
+// ready reports whether the instance works without problems. A leader is ready once the database has all rows; other instances are ready at once.
 func ready(board *agent.Board[status]) func() (bool, agent.Problems) {
 	return func() (bool, agent.Problems) {
 		view := board.View()
-		return !view.Problems.Has(aboutRows, aboutNodes) && (view.Status.Written || !view.Status.Leader), view.Problems
+		return !view.Problems.Has(topicRows, topicNodes) && (view.Status.Written || !view.Status.Leader), view.Problems
 	}
 }
 
-// waitClosed closes the southbound database to nodes: an instance before may have ended without doing so. Its server may not have started.
+// waitClosed closes the southbound database to nodes, since an earlier instance may have failed to. It waits for the database server to start.
 func waitClosed(ctx context.Context, s *southbound, board *agent.Board[status]) error {
 	for {
 		err := s.close(ctx)
-		board.Note(aboutNodes, err)
+		board.Note(topicNodes, err)
 		if err == nil {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// metrics are those of the master. The program's registry adds ovnkube_master to their names.
+// metrics are those of the master. The registry adds the prefix ovnkube_master to their names.
 type metrics struct {
 	latency     *prometheus.HistogramVec
 	transaction prometheus.Histogram

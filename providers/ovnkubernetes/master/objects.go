@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// kind is what an event is about. Its order is that in which changes are applied: pods need the blocks of nodes.
+// kind is the kind of a changed object. Changes are applied in the order of kinds: pods need the blocks of nodes.
 type kind int
 
 const (
@@ -35,7 +35,7 @@ func (k kind) String() string {
 	return [kinds]string{"node", "namespace", "pod", "service", "networkpolicy"}[k]
 }
 
-// key names an object: the namespace is empty for nodes and namespaces.
+// key identifies an object; namespace is empty for nodes and namespaces.
 type key struct {
 	kind            kind
 	namespace, name string
@@ -45,7 +45,7 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.namespace, o.namespace), cmp.Compare(k.name, o.name))
 }
 
-// changes are the objects that changed, with the time of the first change.
+// changes are the changed objects, with the time of the first change.
 type changes struct {
 	mu   sync.Mutex
 	keys map[key]time.Time
@@ -54,14 +54,14 @@ type changes struct {
 
 func (c *changes) add(k key) {
 	c.mu.Lock()
-	if _, noted := c.keys[k]; !noted {
+	if _, found := c.keys[k]; !found {
 		c.keys[k] = time.Now()
 	}
 	c.mu.Unlock()
 	c.wake.Fire()
 }
 
-// take returns all changes and forgets them.
+// take returns and resets all changes.
 func (c *changes) take() map[key]time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,20 +70,20 @@ func (c *changes) take() map[key]time.Time {
 	return taken
 }
 
-// objects are the API objects of the cluster, kept up to date.
+// objects are the watched API objects of the cluster.
 type objects struct {
 	factory informers.SharedInformerFactory
-	// noted are whether all objects of the first lists have been noted as changes.
-	noted []cache.InformerSynced
+	// synced report whether all objects of the initial lists have been recorded as changes.
+	synced []cache.InformerSynced
 	nodes, namespaces, pods, services,
 	slices, policies cache.SharedIndexInformer
 }
 
-// byService is the index of EndpointSlices by their Service.
+// byService is the index of EndpointSlices by Service.
 const byService = "service"
 
-// newObjects watches all objects, and notes what changes. Lists are consistent reads: one from the API server's cache could lack addresses
-// that the instance before gave a moment ago.
+// newObjects watches all objects, and records changes. Lists are consistent reads: the API server's cache could lack addresses that the previous leader has
+// just assigned.
 func newObjects(client kubernetes.Interface, c *changes) (*objects, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -119,36 +119,35 @@ func newObjects(client kubernetes.Interface, c *changes) (*objects, error) {
 			return key{serviceKind, o.GetNamespace(), o.GetLabels()[discoveryv1.LabelServiceName]}
 		},
 	} {
-		note := func(object any) {
-			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
+		record := func(object any) {
+			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
 			}
 			if o, ok := object.(metav1.Object); ok {
 				c.add(keyOf(o))
 			}
 		}
-		// The key of an object may change: that of a slice is its Service.
-		handler := cache.ResourceEventHandlerFuncs{AddFunc: note, DeleteFunc: note, UpdateFunc: func(old, object any) { note(old); note(object) }}
+		// The key may change in an update: that of an EndpointSlice is its Service.
+		handler := cache.ResourceEventHandlerFuncs{AddFunc: record, DeleteFunc: record, UpdateFunc: func(old, object any) { record(old); record(object) }}
 		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
 			return nil, fmt.Errorf("watch objects: %w", err)
 		}
-		o.noted = append(o.noted, registration.HasSynced)
+		o.synced = append(o.synced, registration.HasSynced)
 	}
 	return o, nil
 }
 
-// start starts the watches, and returns when all objects are known and noted: an address may only be given once all those are known that
-// pods have.
+// start starts the watches, and returns when all objects are known and recorded: new addresses must not be allocated before the existing ones are known.
 func (o *objects) start(ctx context.Context) error {
 	o.factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), o.noted...) {
+	if !cache.WaitForCacheSync(ctx.Done(), o.synced...) {
 		return fmt.Errorf("watch objects: %w", cmp.Or(ctx.Err(), context.Canceled))
 	}
 	return nil
 }
 
-// get returns an object, nil if it does not exist.
+// get returns an object; nil if it does not exist.
 func get[T any](from cache.SharedIndexInformer, k key) *T {
 	name := k.name
 	if k.namespace != "" {
@@ -156,13 +155,13 @@ func get[T any](from cache.SharedIndexInformer, k key) *T {
 	}
 	object, exists, err := from.GetStore().GetByKey(name)
 	if err != nil || !exists {
-		return nil // the store has no errors of its own
+		return nil // the store returns no errors
 	}
 	found, _ := object.(*T)
 	return found
 }
 
-// slicesOf are the EndpointSlices of a Service.
+// slicesOf returns the EndpointSlices of a Service.
 func (o *objects) slicesOf(k key) []*discoveryv1.EndpointSlice {
 	found, err := o.slices.GetIndexer().ByIndex(byService, k.namespace+"/"+k.name)
 	if err != nil {
@@ -177,7 +176,7 @@ func (o *objects) slicesOf(k key) []*discoveryv1.EndpointSlice {
 	return out
 }
 
-// order sorts changes: nodes first; of pods those that have addresses already, the oldest first, so that it keeps what two of them have.
+// order sorts changes: nodes first, then pods that already have addresses, oldest first, so that the oldest keeps a duplicate address.
 func (o *objects) order(taken map[key]time.Time) []key {
 	type ranked struct {
 		key
@@ -207,7 +206,7 @@ func (o *objects) order(taken map[key]time.Time) []key {
 	return keys
 }
 
-// compareBool puts false first: pods that are gone give back addresses before others need them.
+// compareBool sorts false first: deleted pods release addresses before other pods need them.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -218,7 +217,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// nodeNames are the names of all nodes.
+// nodeNames returns the names of all nodes.
 func (o *objects) nodeNames() []string {
 	names := map[string]bool{}
 	for _, object := range o.nodes.GetStore().List() {

@@ -8,14 +8,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// mostNamed is how many things one sentence names.
-const mostNamed = 3
+// maxNamed is the maximum number of items in a message.
+const maxNamed = 3
 
 func withoutBlocks(nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nodes without a block, as all blocks of the cluster network are in use: %s; add a cluster network, or remove nodes", phrase.Names(nodes, mostNamed))
+	return fmt.Errorf("nodes without a block, as all blocks of the cluster network are in use: %s; add a cluster network, or remove nodes", phrase.Names(nodes, maxNamed))
 }
 
 func policyProblems(all []netpolicy.Problem) error {
@@ -26,5 +26,5 @@ func policyProblems(all []netpolicy.Problem) error {
 	for _, p := range all {
 		texts = append(texts, fmt.Sprintf("%s: %s: %s", p.Policy, p.Field, p.Detail))
 	}
-	return errors.New("parts of NetworkPolicies match nothing: " + phrase.Clauses(texts, mostNamed))
+	return errors.New("parts of NetworkPolicies match nothing: " + phrase.Clauses(texts, maxNamed))
 }

@@ -20,11 +20,11 @@ import (
 
 const (
 	southboundName = "OVN_Southbound"
-	// remote is where the server reads at what to listen. It is not part of the server's arguments: one that starts listens to no node.
+	// remote is the server's source of listen addresses. It is not part of the server's arguments: a starting server does not listen for nodes.
 	remote = "db:OVN_Southbound,SB_Global,connections"
 )
 
-// southbound is the southbound database, which nodes reach only while it is complete.
+// southbound is the southbound database, which is open to nodes only while it is complete.
 type southbound struct {
 	control ovs.Control
 	socket  string
@@ -32,8 +32,8 @@ type southbound struct {
 	probe   time.Duration
 	log     *slog.Logger
 
-	mu sync.Mutex // one change of the remote at a time
-	// closed counts how often it was closed: what was complete before is not any more.
+	mu sync.Mutex // serializes changes of the remote
+	// closed counts how often it was closed: after that the database may be incomplete again.
 	closed int
 	open   bool
 }
@@ -53,7 +53,7 @@ func newSouthbound(c Config) *southbound {
 	}
 }
 
-// close keeps nodes from the database. They keep the flows that they have.
+// close closes the database to nodes. They keep their flows.
 func (s *southbound) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *southbound) close(ctx context.Context) error {
 	return nil
 }
 
-// shut closes when no context is left to do so.
+// shut closes the database after its context has ended.
 func (s *southbound) shut() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -81,12 +81,12 @@ func (s *southbound) shut() {
 	}
 }
 
-// admit opens the database to nodes, unless it was closed since then.
+// admit opens the database to nodes, unless it was closed since.
 func (s *southbound) admit(ctx context.Context, since int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != since {
-		return fmt.Errorf("the northbound database was lost meanwhile")
+		return fmt.Errorf("the northbound database was lost in the meantime")
 	}
 	remotes, err := s.control.Call(ctx, "ovsdb-server/list-remotes")
 	if err == nil && !strings.Contains(remotes, remote) {
@@ -102,23 +102,22 @@ func (s *southbound) admit(ctx context.Context, since int) error {
 	return nil
 }
 
-// state returns whether nodes reach the database, and how often it was closed.
+// state returns whether the database is open to nodes, and how often it was closed.
 func (s *southbound) state() (open bool, closed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open, s.closed
 }
 
-// keep opens the database to nodes as soon as it is complete, and again after each loss of one of the databases, until the context ends.
-// complete waits until ovn-northd has written everything; nodes are the tunnel addresses of nodes, changed is fired when those change or
-// the database was closed.
-func (s *southbound) keep(ctx context.Context, complete func(context.Context) error, nodes func() map[string]netip.Addr, changed agent.Trigger, report func(error)) error {
+// run opens the database to nodes as soon as it is complete, and again after each loss of a database, until the context ends. complete waits until ovn-northd
+// has written everything. nodes returns the tunnel addresses of nodes. changed is fired when those change or the database was closed.
+func (s *southbound) run(ctx context.Context, complete func(context.Context) error, nodes func() map[string]netip.Addr, changed agent.Trigger, report func(error)) error {
 	session := ovsdb.Session{
 		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(s.socket)}, Database: southboundName,
 		Report: func(_ ovsdb.Endpoint, err error) { s.log.Warn("southbound database", "error", err) },
 		Serve: func(ctx context.Context, client *ovsdb.Client) error {
-			defer s.shut() // a server that starts again has to be completed first
-			agent.Keeper{
+			defer s.shut() // a restarted server must be completed first
+			agent.Loop{
 				Apply: func(ctx context.Context) error {
 					err := s.apply(ctx, client, complete, nodes())
 					if ctx.Err() == nil {
@@ -126,7 +125,7 @@ func (s *southbound) keep(ctx context.Context, complete func(context.Context) er
 					}
 					return err
 				},
-				Every: 30 * time.Second, Settle: 50 * time.Millisecond, Changed: changed, Now: time.Now, Beat: &agent.Beat{},
+				Interval: 30 * time.Second, Debounce: 50 * time.Millisecond, Changed: changed, Now: time.Now, Beat: &agent.Beat{},
 			}.Run(ctx)
 			return ctx.Err()
 		},
@@ -150,8 +149,8 @@ func (s *southbound) apply(ctx context.Context, client *ovsdb.Client, complete f
 	return s.admit(ctx, since)
 }
 
-// chassis deletes the chassis of nodes that do not exist, and adds those that are missing: ovn-controller takes over the chassis that has
-// its name, and without them the first nodes to connect would remove their tunnels to all others.
+// chassis deletes the chassis of nodes that do not exist, and adds missing ones: ovn-controller adopts the chassis with its name. Without them the first nodes
+// to connect would remove their tunnels to all others.
 func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes map[string]netip.Addr) error {
 	results, err := client.Transact(ctx, southboundName, ovsdb.Select(chassisTable, []string{"_uuid", "name"}),
 		ovsdb.Select(privateTable, []string{"_uuid", "name"}), ovsdb.Select("Encap", []string{"ip", "chassis_name"}))
@@ -176,7 +175,7 @@ func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes ma
 	return err
 }
 
-// connection writes at what address the server listens, and how long a node may be silent.
+// connection writes the listen address and the probe interval of the server.
 func (s *southbound) connection(ctx context.Context, client *ovsdb.Client) error {
 	results, err := client.Transact(ctx, southboundName, ovsdb.Select("SB_Global", []string{"connections"}), ovsdb.Select("Connection", []string{"target", "inactivity_probe"}))
 	if err != nil {
@@ -196,7 +195,7 @@ func (s *southbound) connection(ctx context.Context, client *ovsdb.Client) error
 	return err
 }
 
-// tunnelAddress is the address of a node for tunnels.
+// tunnelAddress returns the tunnel address of a node.
 func tunnelAddress(internal []string) netip.Addr {
 	for _, text := range internal {
 		if ip := net.ParseIP(text); ip != nil {
@@ -207,7 +206,7 @@ func tunnelAddress(internal []string) netip.Addr {
 	return netip.Addr{}
 }
 
-// tunnelAddresses are the addresses of all nodes for tunnels.
+// tunnelAddresses returns the tunnel addresses of all nodes.
 func tunnelAddresses(o *objects) map[string]netip.Addr {
 	out := map[string]netip.Addr{}
 	for _, object := range o.nodes.GetStore().List() {

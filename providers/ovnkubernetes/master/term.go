@@ -21,37 +21,37 @@ import (
 )
 
 const (
-	// settle is how long further changes are waited for before rows are written.
-	settle = 2 * time.Millisecond
-	// foreignSettle is how long after a change by a third party all rows are compared; verifyEvery is how often they are although none was
-	// seen.
-	foreignSettle = time.Second
-	verifyEvery   = 5 * time.Minute
-	// lookEvery is how often the rate of messages is read although no object changed.
-	lookEvery = 10 * time.Second
-	// writeLimit is how long writing may take, with the wait for a connection.
-	writeLimit = time.Minute
+	// debounce is how long the master waits for further changes before it writes rows.
+	debounce = 2 * time.Millisecond
+	// foreignDebounce is the delay of a full comparison after a change by a third party. verifyInterval is the interval of full comparisons without such a
+	// change.
+	foreignDebounce = time.Second
+	verifyInterval  = 5 * time.Minute
+	// rateLimitInterval is how often RateLimit is called without a change of objects.
+	rateLimitInterval = 10 * time.Second
+	// writeTimeout is the timeout of a write, including the wait for a connection.
+	writeTimeout = time.Minute
 )
 
-// The topics of problems.
+// Topics of problems.
 const (
-	aboutRows       agent.Topic = "northbound"
-	aboutNodes      agent.Topic = "southbound"
-	aboutAPI        agent.Topic = "annotations"
-	aboutBlocks     agent.Topic = "blocks"
-	aboutPolicies   agent.Topic = "policies"
-	aboutMessages   agent.Topic = "policy-audit"
+	topicRows       agent.Topic = "northbound"
+	topicNodes      agent.Topic = "southbound"
+	topicAPI        agent.Topic = "annotations"
+	topicBlocks     agent.Topic = "blocks"
+	topicPolicies   agent.Topic = "policies"
+	topicMessages   agent.Topic = "policy-audit"
 	eventsComponent             = "ovnkube-master"
 )
 
-// status is what the board shows beside problems.
+// status is the board's status in addition to problems.
 type status struct {
-	// Leader is whether this instance has the lease, Written whether the northbound database has all rows, Rows is how many.
+	// Leader is true while this instance holds the Lease. Written is true while the northbound database has all rows. Rows is their number.
 	Leader, Written bool
 	Rows            int
 }
 
-// term is the work of one instance while it has the lease.
+// term is the work of one instance while it holds the Lease.
 type term struct {
 	Config
 	board      *agent.Board[status]
@@ -66,15 +66,15 @@ type term struct {
 	annotator  *annotator
 	// reopen is fired when nodes changed or the southbound database was closed.
 	reopen agent.Trigger
-	// written is whether the northbound database of the present connection has all rows.
+	// written is true while the northbound database of the current connection has all rows.
 	written *agent.Cell[bool]
 
 	ledger   *ovsdb.Ledger
 	at       mark
-	replace  bool // everything is compared next time
+	replace  bool // the next reconcile compares all rows
 	verified time.Time
 	pending  []pendingAnnotation
-	since    map[key]time.Time // changes that have not been written
+	since    map[key]time.Time // changes that have not been written yet
 	known    map[string]netip.Addr
 }
 
@@ -95,14 +95,14 @@ func newTerm(c Config, board *agent.Board[status], m *metrics, beat *agent.Beat,
 	t.cluster = newCluster(c.Pools, t.objects)
 	t.cluster.annotate = func(k key, a annotation) { t.pending = append(t.pending, pendingAnnotation{k, a}) }
 	t.cluster.requeue = t.changes.add
-	t.annotator = newAnnotator(client, c.Log, func(err error) { board.Note(aboutAPI, err) })
+	t.annotator = newAnnotator(client, c.Log, func(err error) { board.Note(topicAPI, err) })
 	t.database = newDatabase(c.NorthboundSocket, t.lost, c.Log)
 	m.connections(t.database)
 	return t, nil
 }
 
-// lost is that the northbound database is unreachable: it may come back empty, and ovn-northd would empty the southbound one. Nodes keep
-// the flows that they have while they do not reach it.
+// lost handles the loss of the northbound database: it may return empty, and ovn-northd would then empty the southbound database. Nodes keep their flows while
+// they are disconnected.
 func (t *term) lost() {
 	t.setWritten(false)
 	t.southbound.shut()
@@ -114,7 +114,7 @@ func (t *term) setWritten(written bool) {
 	t.board.Update(func(s *status) bool { changed := s.Written != written; s.Written = written; return changed })
 }
 
-// run works until the context ends, or something fails that another term may not have.
+// run works until the context ends, or until an error that a new term may not have.
 func (t *term) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -132,29 +132,29 @@ func (t *term) run(ctx context.Context) error {
 		return err
 	}
 	all.Go(func() { t.annotator.run(ctx) })
-	all.Go(func() { _ = t.database.session.Run(ctx) }) // it ends with the context
+	all.Go(func() { _ = t.database.session.Run(ctx) }) // ends with the context
 	all.Go(func() {
-		_ = t.southbound.keep(ctx, t.complete, t.nodes, t.reopen, func(err error) { t.board.Note(aboutNodes, err) })
+		_ = t.southbound.run(ctx, t.complete, t.nodes, t.reopen, func(err error) { t.board.Note(topicNodes, err) })
 	})
 	t.loop(ctx)
 	return nil
 }
 
-// loop applies changes as they come. While writing fails it is repeated with back-off.
+// loop reconciles after each change. It retries failed writes with back-off.
 func (t *term) loop(ctx context.Context) {
-	var failures agent.Damper
+	var failures agent.Backoff
 	for ctx.Err() == nil {
 		select {
 		case <-t.database.connected:
 			t.replace, t.ledger = true, nil
 		default:
 		}
-		limited, cancel := context.WithTimeout(ctx, writeLimit)
+		limited, cancel := context.WithTimeout(ctx, writeTimeout)
 		err := t.reconcile(limited)
 		cancel()
 		t.beat.Mark(time.Now())
 		if ctx.Err() == nil {
-			t.board.Note(aboutRows, err)
+			t.board.Note(topicRows, err)
 		}
 		if err != nil {
 			t.replace = true
@@ -166,41 +166,41 @@ func (t *term) loop(ctx context.Context) {
 	}
 }
 
-// pause waits for something to do.
+// pause waits for a reason to reconcile.
 func (t *term) pause(ctx context.Context) {
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(rateLimitInterval)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-t.changes.wake:
-		agent.Pause(ctx, settle, nil)
+		agent.Pause(ctx, debounce, nil)
 	case <-t.database.connected:
 		t.replace, t.ledger = true, nil
 	case <-t.database.foreign:
-		agent.Pause(ctx, foreignSettle, t.changes.wake) // a client that keeps doing it costs a comparison a second
+		agent.Pause(ctx, foreignDebounce, t.changes.wake) // limits the comparisons caused by a persistent third party to one per second
 		t.replace = true
 	case <-timer.C:
-		t.replace = t.replace || time.Since(t.verified) > verifyEvery
+		t.replace = t.replace || time.Since(t.verified) > verifyInterval
 	}
 }
 
-// reconcile applies changes to the rows, and writes those that differ.
+// reconcile applies changes to the rows, and writes the rows that differ.
 func (t *term) reconcile(ctx context.Context) error {
 	taken := t.changes.take()
 	keys := t.objects.order(taken)
 	for k, at := range taken {
-		if _, noted := t.since[k]; !noted {
+		if _, found := t.since[k]; !found {
 			t.since[k] = at
 		}
 	}
 	t.cluster.apply(keys)
-	t.limitMessages()
+	t.updateRateLimit()
 	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == nodeKind }) {
 		if nodes := t.nodes(); !maps.Equal(t.known, nodes) {
 			t.known = nodes
 			t.reopen.Fire()
 		}
-		t.board.Note(aboutBlocks, withoutBlocks(t.cluster.without))
+		t.board.Note(topicBlocks, withoutBlocks(t.cluster.withoutBlocks))
 	}
 	changed, removed := t.cluster.rows.Changes()
 	tx, err := t.plan(ctx, changed, removed)
@@ -223,8 +223,8 @@ func (t *term) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// limitMessages takes the rate of messages about NetworkPolicies. While it cannot be read, the last one stays.
-func (t *term) limitMessages() {
+// updateRateLimit updates the rate limit of NetworkPolicy messages. It stays unchanged on errors.
+func (t *term) updateRateLimit() {
 	if t.RateLimit == nil {
 		return
 	}
@@ -232,10 +232,10 @@ func (t *term) limitMessages() {
 	if err == nil {
 		t.cluster.rows.SetRateLimit(limit)
 	}
-	t.board.Note(aboutMessages, err)
+	t.board.Note(topicMessages, err)
 }
 
-// plan returns what is to be written: the changes, or the difference of all rows.
+// plan returns the transaction: the changed rows, or the difference of all rows.
 func (t *term) plan(ctx context.Context, changed []ovsdb.Desired, removed []ovsdb.Ref) (ovsdb.Transaction, error) {
 	if !t.replace && t.ledger != nil {
 		return t.ledger.Change(changed, removed)
@@ -255,7 +255,7 @@ func (t *term) plan(ctx context.Context, changed []ovsdb.Desired, removed []ovsd
 	return t.ledger.Replace(t.cluster.rows.Rows(), t.database.cache.Snapshot())
 }
 
-// finish has the annotations written of what is in the database now.
+// finish schedules the annotations whose rows have been written.
 func (t *term) finish(keys []key) {
 	t.replace = false
 	for _, a := range t.pending {
@@ -267,7 +267,7 @@ func (t *term) finish(keys []key) {
 	}
 	clear(t.since)
 	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == policyKind }) {
-		t.board.Note(aboutPolicies, policyProblems(t.cluster.rows.Problems()))
+		t.board.Note(topicPolicies, policyProblems(t.cluster.rows.Problems()))
 	}
 	rows := t.ledger.Len()
 	t.board.Update(func(s *status) bool { changed := s.Rows != rows; s.Rows = rows; return changed })
@@ -296,5 +296,5 @@ func (t *term) complete(ctx context.Context) error {
 	return t.database.realized(ctx, at)
 }
 
-// nodes are the tunnel addresses of all nodes.
+// nodes returns the tunnel addresses of all nodes.
 func (t *term) nodes() map[string]netip.Addr { return tunnelAddresses(t.objects) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/fightevents"
 	"github.com/cluster-network-operator/cno/internal/host/cniconf"
 	"github.com/cluster-network-operator/cno/internal/host/kernelwatch"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
@@ -27,15 +28,14 @@ import (
 )
 
 const (
-	// lookEvery is how often everything is compared with what is desired although nothing was reported. Tunnel packets are lost when
-	// ovs-vswitchd does not know the next hop for 15 minutes.
-	lookEvery = 10 * time.Second
-	settle    = 20 * time.Millisecond
-	retry     = time.Second
+	// resyncInterval is how often the node is compared with the desired state without a change. Tunnel packets are lost if ovs-vswitchd has not resolved the
+	// next hop for 15 minutes.
+	resyncInterval = 10 * time.Second
+	debounce       = 20 * time.Millisecond
+	retry          = time.Second
 
 	networkName = "ovn-kubernetes"
 	confName    = "10-ovn-kubernetes.conflist"
-	plugin      = "ovn-k8s-cni-overlay"
 )
 
 const (
@@ -51,9 +51,10 @@ const (
 	topicIPsec      agent.Topic = "ipsec"
 	topicKernel     agent.Topic = "kernel"
 	topicAPI        agent.Topic = "api"
+	topicFights     agent.Topic = "fights"
 )
 
-// Options are what Run needs. All fields must be set.
+// Options is the configuration of Run. All fields are required.
 type Options struct {
 	agent.Process
 	Config config.Config
@@ -61,12 +62,12 @@ type Options struct {
 	Client kubernetes.Interface
 }
 
-// status is what the agent reports besides its problems.
+// status is the agent's status in addition to problems.
 type status struct {
 	ready bool
-	// managed is what the management port has of the MTU.
-	managed mtumigration.State
-	// link is the index of the management port's interface.
+	// managementMTU is the MTU state of the management port.
+	managementMTU mtumigration.State
+	// link is the interface index of the management port.
 	link int
 }
 
@@ -82,17 +83,19 @@ type daemonState struct {
 	board     *agent.Board[status]
 	beat      agent.Beat
 	changed   agent.Trigger
-	// mtu is what the node is to have of the MTU.
+	// repairs records repaired changes of third parties.
+	repairs *agent.Repairs
+	// mtu is the desired MTU.
 	mtu atomic.Pointer[mtumigration.State]
-	// switchRestarted is when watchDaemon has last seen that ovs-vswitchd was started again; nil before that.
+	// switchRestarted is when watchDaemon last noticed a restart of ovs-vswitchd; nil if it has not.
 	switchRestarted atomic.Pointer[time.Time]
-	// portChecked is when applyTunnelPort has last found the right port.
+	// portChecked is when applyTunnelPort last found the correct port.
 	portChecked time.Time
-	// phase is the phase of IPsec that guard has seen last; nil before that.
+	// phase is the IPsec phase that blockCleartext has applied; nil before the first one.
 	phase *agentconfig.Phase
 }
 
-// Run is the agent. It ends with the context, and leaves pods, ports and flows as they are.
+// Run runs the agent until the context ends. Pods, ports and flows stay.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Config.CheckNode(); err != nil {
 		return err
@@ -107,8 +110,8 @@ func Run(ctx context.Context, o Options) error {
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}
-	if err := d.guard(ctx); err != nil {
-		return err // no pod starts whose packets would leave in the clear
+	if err := d.blockCleartext(ctx); err != nil {
+		return err // no pod may start whose packets would leave unencrypted
 	}
 	mtu, err := readMTU(o.Config)
 	if err != nil {
@@ -116,6 +119,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	d.mtu.Store(&mtu)
 	metrics := newMetrics(o.Version, d)
+	d.repairs = agent.NewRepairs(time.Now, func(thing string) {
+		o.Log.Warn("undone a change by a third party: " + thing)
+		metrics.repairs.Inc()
+	})
 	d.vswitch = newSwitch(o.Config.Directories.SwitchSocket(), d.changed.Fire, func(err error) {
 		metrics.reconnects.Inc()
 		d.board.Note(topicSwitch, err)
@@ -152,22 +159,26 @@ func (d *daemonState) work(ctx context.Context, listener *net.UnixListener, heal
 	group.Go(func() error { d.objects.run(ctx); return nil })
 	group.Go(func() error { d.watchDaemon(ctx); return nil })
 	group.Go(func() error { d.watchKernel(ctx); return nil })
-	group.Go(func() error { d.followMTU(ctx); return nil })
+	group.Go(func() error { d.watchMTU(ctx); return nil })
 	group.Go(func() error {
-		// What an earlier process left can only be removed with a connection to Open vSwitch.
+		fightevents.New(d.Client, d.Node, "ovnkube-node", d.Log).Run(ctx, d.repairs.Fights)
+		return nil
+	})
+	group.Go(func() error {
+		// Removing the remains of an earlier process needs a connection to Open vSwitch.
 		if !d.vswitch.Synced(ctx) {
 			return listener.Close()
 		}
 		return d.server.Serve(ctx, listener)
 	})
 	group.Go(func() error {
-		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
+		agent.Loop{Apply: d.apply, Interval: resyncInterval, Debounce: debounce, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
 		return nil
 	})
 	return group.Wait()
 }
 
-// apply makes the node as it should be. Each step reports its own problem; steps that do not need one another are all tried.
+// apply reconciles the node. Each step reports its own problem; an error does not prevent independent steps.
 func (d *daemonState) apply(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -176,8 +187,9 @@ func (d *daemonState) apply(ctx context.Context) error {
 	waiting := err
 	apiErr := d.objects.problem()
 	d.board.Note(topicAPI, apiErr)
-	guardErr := d.guard(ctx)
-	d.board.Note(topicIPsec, guardErr)
+	d.board.Note(topicFights, d.repairs.Problem())
+	ipsecErr := d.blockCleartext(ctx)
+	d.board.Note(topicIPsec, ipsecErr)
 	switchErr := d.configureSwitch(ctx)
 	d.board.Note(topicSwitch, switchErr)
 	if switchErr != nil {
@@ -194,8 +206,8 @@ func (d *daemonState) apply(ctx context.Context) error {
 	managementErr := d.applyManagement(ctx, blocks, mtu)
 	if d.board.Note(topicManagement, managementErr); managementErr == nil {
 		d.board.Update(func(s *status) bool {
-			before := s.managed
-			s.managed = mtu
+			before := s.managementMTU
+			s.managementMTU = mtu
 			return mtu != before
 		})
 	}
@@ -205,7 +217,7 @@ func (d *daemonState) apply(ctx context.Context) error {
 	d.board.Note(topicTraffic, trafficErr)
 	controllerErr := errors.Join(d.controllerProblem(), d.applyTunnelPort(ctx))
 	d.board.Note(topicController, controllerErr)
-	errs := errors.Join(guardErr, underlayErr, portsErr, managementErr, trafficErr, controllerErr, exportErr)
+	errs := errors.Join(ipsecErr, underlayErr, portsErr, managementErr, trafficErr, controllerErr, exportErr)
 	if errs == nil {
 		err := writeConfiguration(d.Config)
 		d.board.Note(topicCNI, err)
@@ -215,7 +227,7 @@ func (d *daemonState) apply(ctx context.Context) error {
 	return errs
 }
 
-// publish updates the status. An agent that was ready stays so: its pods can be started, or say themselves why not.
+// publish updates the status. An agent that was ready stays ready, since pods can still start or report their own errors.
 func (d *daemonState) publish() {
 	view := d.board.View()
 	ready := view.Status.ready || !view.Problems.Has(topicNode, topicSwitch, topicUnderlay, topicManagement, topicTraffic, topicController, topicCNI)
@@ -226,7 +238,7 @@ func (d *daemonState) publish() {
 	})
 }
 
-// controllerProblem is that ovn-controller has not connected the management port, which is the first port that it gets.
+// controllerProblem returns an error until ovn-controller has connected the management port, which is the first port.
 func (d *daemonState) controllerProblem() error {
 	if i, exists := d.vswitch.Interface(managementPeer); exists && installed(i) {
 		return nil
@@ -234,7 +246,7 @@ func (d *daemonState) controllerProblem() error {
 	return fmt.Errorf("ovn-controller has not connected the management port to the logical switch yet; it needs the southbound database at %s, and the master the Node", d.Config.South)
 }
 
-// watchKernel has interfaces and routes repaired as soon as a third party changes them.
+// watchKernel triggers a reconcile when a third party changes interfaces or routes.
 func (d *daemonState) watchKernel(ctx context.Context) {
 	destinations := slices.Concat(d.Config.ClusterNetwork(), d.Config.Services)
 	for ctx.Err() == nil {
@@ -252,7 +264,7 @@ func (d *daemonState) watchKernel(ctx context.Context) {
 	}
 }
 
-// stopWhenReplaced stops a watch when the management port's interface is another one than it watches.
+// stopWhenReplaced stops a watch when the management port's interface was replaced.
 func (d *daemonState) stopWhenReplaced(ctx context.Context, link int, stop func()) {
 	defer stop()
 	for ctx.Err() == nil {
@@ -264,23 +276,23 @@ func (d *daemonState) stopWhenReplaced(ctx context.Context, link int, stop func(
 	}
 }
 
-// writeConfiguration writes the CNI configuration, with which the node counts as ready for pods.
+// writeConfiguration writes the CNI configuration, which makes the node ready for pods.
 func writeConfiguration(c config.Config) error {
 	type shim struct {
 		Type   string `json:"type"`
 		Socket string `json:"socket"`
 	}
 	list := cniconf.List{CNIVersion: "1.1.0", Name: networkName, Plugins: []any{
-		shim{Type: plugin, Socket: c.Directories.PluginSocket()}, cniconf.NewPortMap(),
+		shim{Type: agentconfig.Plugin, Socket: c.Directories.PluginSocket()}, cniconf.NewPortMap(),
 	}, MultiNetwork: c.MultiNetwork}
 	data, err := list.Encode()
 	if err != nil {
 		return err
 	}
-	return cniFile(c).Write(data, c.Directories.Plugins, append(list.Programs(), plugin, "portmap", "loopback")...)
+	return cniFile(c).Write(data, c.Directories.Plugins, append(list.Programs(), agentconfig.Plugin, "portmap", "loopback")...)
 }
 
-// attachments is the directory with a file for each attachment.
+// attachments returns the directory with one file for each attachment.
 func attachments(d config.Directories) string { return filepath.Join(d.State, "attachments") }
 
 func cniFile(c config.Config) cniconf.File {

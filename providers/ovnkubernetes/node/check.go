@@ -28,9 +28,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// Check compares the node with what its agent, ovn-controller and the container runtime should have made of the Kubernetes API and the southbound
-// database. It changes nothing, and needs no agent that runs.
-func Check(ctx context.Context, o Options, p finding.Patience) (finding.Report, error) {
+// Check compares the node with the state that its agent, ovn-controller and the container runtime should have created from the Kubernetes API and the
+// southbound database. It changes nothing, and works without a running agent.
+func Check(ctx context.Context, o Options, p finding.Persistence) (finding.Report, error) {
 	if err := o.Config.CheckNode(); err != nil {
 		return finding.Report{}, err
 	}
@@ -42,10 +42,10 @@ func Check(ctx context.Context, o Options, p finding.Patience) (finding.Report, 
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}
-	return finding.Settled(ctx, p, d.compare)
+	return finding.Persistent(ctx, p, d.compare)
 }
 
-// compare compares everything once.
+// compare performs one comparison.
 func (d *daemonState) compare(ctx context.Context) (finding.Report, error) {
 	var report finding.Report
 	rows, err := d.readSwitch(ctx)
@@ -76,7 +76,7 @@ func (d *daemonState) compare(ctx context.Context) (finding.Report, error) {
 type switchRows struct {
 	ids        map[string]string
 	interfaces map[string]ovs.Interface
-	// tunnels are the remote addresses of tunnels, by the name of the port.
+	// tunnels are the remote addresses of tunnels by port name.
 	tunnels map[string]string
 }
 
@@ -118,7 +118,7 @@ func (d *daemonState) readPods(ctx context.Context, rows switchRows) (podView, e
 	return v, err
 }
 
-// compareOwn compares what the node has for itself.
+// compareOwn compares the node's management port and rules.
 func (d *daemonState) compareOwn(ctx context.Context, rows switchRows) (out []finding.Finding, incomplete []string, err error) {
 	node, err := d.Client.CoreV1().Nodes().Get(ctx, d.Node, metav1.GetOptions{})
 	if err != nil {
@@ -189,25 +189,25 @@ func readManagement(ctx context.Context) (managementView, error) {
 	}
 	for i := range routes {
 		if to, ok := netaddr.FromIPNet(routes[i].Dst); ok {
-			via, _ := netip.AddrFromSlice(routes[i].Gw) // the zero value without a next hop
+			via, _ := netip.AddrFromSlice(routes[i].Gw) // the zero value if there is no next hop
 			v.routes[to] = via.Unmap()
 		}
 	}
 	return v, nil
 }
 
-// readProgram reads what ovn-controller has programmed, and the southbound database.
+// readProgram reads the state that ovn-controller has programmed, and the southbound database.
 func (d *daemonState) readProgram(ctx context.Context, rows switchRows) (programView, error) {
 	v := programView{ids: rows.ids, tunnels: rows.tunnels, peers: map[string]string{}, bound: map[uint32]string{}, ports: map[string]bool{}, owners: map[uint32]bool{}}
 	for _, i := range rows.interfaces {
 		v.ports[i.ExternalIDs[idInterface]] = true
 	}
 	var err error
-	// Flows first: a row of theirs that is deleted meanwhile would be missing otherwise.
+	// Flows first: otherwise the row of a flow could be deleted in between.
 	if v.flows, err = d.cookies(ctx); err != nil {
 		return v, err
 	}
-	limited, cancel := context.WithTimeout(ctx, southLimit)
+	limited, cancel := context.WithTimeout(ctx, southTimeout)
 	defer cancel()
 	client, err := connectSouth(limited, d.Config)
 	if err != nil {
@@ -255,17 +255,17 @@ func (d *daemonState) readSouth(ctx context.Context, client *ovsdb.Client, v *pr
 	return nil
 }
 
-// cookieOf is the cookie that ovn-controller gives the flows of a row: the first 32 bits of its UUID.
+// cookieOf returns ovn-controller's cookie for the flows of a row: the first 32 bits of its UUID.
 func cookieOf(id ovsdb.UUID) uint32 {
 	head, _, _ := strings.Cut(string(id), "-")
 	n, err := strconv.ParseUint(head, 16, 32)
 	if err != nil {
-		return 0 // no UUID of a server
+		return 0 // not a UUID of a server
 	}
 	return uint32(n)
 }
 
-// cookies are how many flows of the bridge have which cookie.
+// cookies returns the number of the bridge's flows by cookie.
 func (d *daemonState) cookies(ctx context.Context) (map[uint32]int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -281,7 +281,7 @@ func (d *daemonState) cookies(ctx context.Context) (map[uint32]int, error) {
 	}
 	out, scanErr := countCookies(bufio.NewScanner(pipe))
 	if scanErr != nil {
-		cancel() // the command would wait for a reader
+		cancel() // otherwise the command would wait for a reader
 	}
 	if err := errors.Join(scanErr, cmd.Wait()); err != nil {
 		return nil, fmt.Errorf("read the flows of %s: %w: %s", integration, err, strings.TrimSpace(stderr.String()))
@@ -289,14 +289,14 @@ func (d *daemonState) cookies(ctx context.Context) (map[uint32]int, error) {
 	return out, nil
 }
 
-// countCookies reads what ovs-ofctl prints.
+// countCookies parses the output of ovs-ofctl dump-flows.
 func countCookies(lines *bufio.Scanner) (map[uint32]int, error) {
 	lines.Buffer(nil, 1<<20)
 	out := map[uint32]int{}
 	for lines.Scan() {
 		_, rest, found := strings.Cut(lines.Text(), "cookie=0x")
 		if !found {
-			continue // the heading, or a flow without one
+			continue // the header, or a flow without a cookie
 		}
 		text, _, _ := strings.Cut(rest, ",")
 		n, err := strconv.ParseUint(text, 16, 64)

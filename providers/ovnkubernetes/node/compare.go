@@ -24,9 +24,9 @@ func (f *findings) add(kind finding.Kind, place finding.Place, object, what, det
 	*f = append(*f, finding.Finding{Kind: kind, Place: place, Object: object, What: what, Detail: detail})
 }
 
-// podView is what a node has of its pods: in the API, in the files of the agent, in Open vSwitch and in the kernel.
+// podView is the state of a node's pods in the API, the agent's files, Open vSwitch and the kernel.
 type podView struct {
-	// pods are those of the node with an address of the network, by namespace and name.
+	// pods are the node's pods with an address of the network, by namespace and name.
 	pods    map[string]*corev1.Pod
 	records []cniserver.Recorded
 	ports   map[string]ovs.Interface
@@ -35,7 +35,7 @@ type podView struct {
 
 func podName(namespace, name string) string { return namespace + "/" + name }
 
-// ofNode are the pods among those of a node that the network attaches: not those on the network of the node, and not those that have ended.
+// ofNode returns the pods that the network attaches, without host-network pods and terminated pods.
 func ofNode(all []corev1.Pod) map[string]*corev1.Pod {
 	out := map[string]*corev1.Pod{}
 	for i := range all {
@@ -47,10 +47,10 @@ func ofNode(all []corev1.Pod) map[string]*corev1.Pod {
 	return out
 }
 
-// comparePods finds what remains of pods that do not exist, and what pods that run lack.
+// comparePods finds remains of pods that do not exist, and missing parts of running pods.
 func comparePods(v podView) []finding.Finding {
 	var out findings
-	// recorded are the links of attachments of pods that exist, attached the pods with one, wired those with a port.
+	// recorded are the links of attachments of existing pods, attached the pods with a link, wired the logical ports with an interface.
 	recorded, attached, wired := map[string]cniserver.Pod{}, map[string]bool{}, map[string]bool{}
 	for _, r := range v.records {
 		pod, name := r.Call.Pod(), linkName(r.Call)
@@ -90,7 +90,7 @@ func comparePods(v podView) []finding.Finding {
 	return out
 }
 
-// comparePort compares an interface of Open vSwitch with the record of its sandbox. It is none of a pod without a sandbox.
+// comparePort compares an interface of Open vSwitch with the record of its sandbox. An interface without a sandbox does not belong to a pod.
 func comparePort(v podView, recorded map[string]cniserver.Pod, name string, i ovs.Interface) []finding.Finding {
 	sandbox, port := i.ExternalIDs[idSandbox], i.ExternalIDs[idInterface]
 	if sandbox == "" {
@@ -107,7 +107,7 @@ func comparePort(v podView, recorded map[string]cniserver.Pod, name string, i ov
 		out.add(finding.Stale, finding.Ports, object, what, "its interface does not exist")
 	case port != topology.PodPort(pod.Namespace, pod.Name):
 		out.add(finding.Different, finding.Ports, "pod "+podName(pod.Namespace, pod.Name), what, "it is bound to logical port "+strconv.Quote(port))
-	case live == nil: // the record is a finding
+	case live == nil: // comparePods reports the record
 	case i.ExternalIDs[idVersion] != string(live.UID):
 		out.add(finding.Different, finding.Ports, object, what, "it is bound to the pod with UID "+strconv.Quote(i.ExternalIDs[idVersion]))
 	case i.Error != "":
@@ -118,18 +118,18 @@ func comparePort(v podView, recorded map[string]cniserver.Pod, name string, i ov
 	return out
 }
 
-// managementView is what the management port of a node has, in the kernel and in Open vSwitch.
+// managementView is the state of the management port in the kernel and in Open vSwitch.
 type managementView struct {
 	exists    bool
 	addresses []netip.Prefix
 	routes    map[netip.Prefix]netip.Addr
-	// rules is how many rules there are for source addresses, by family; a family without the chain is missing.
+	// rules is the number of rules for source addresses by family; a family without the chain is missing.
 	rules map[string]int
-	// peer is whether the port of the bridge exists and its flows are installed.
+	// peer is true if the port of the bridge exists and its flows are installed.
 	peer bool
 }
 
-// compareManagement compares the management port with what is desired.
+// compareManagement compares the management port with the desired state.
 func compareManagement(node string, want management, rules map[string]int, v managementView) []finding.Finding {
 	var out findings
 	object, interfaceName := "node "+node, "interface "+topology.ManagementLink
@@ -150,17 +150,17 @@ func compareManagement(node string, want management, rules map[string]int, v man
 		}
 	}
 	for to, via := range want.routes {
-		have, exists := v.routes[to]
+		live, exists := v.routes[to]
 		switch {
 		case !v.exists:
 		case !exists:
 			out.add(finding.Missing, finding.Management, object, fmt.Sprintf("route to %s", to), "")
-		case have != via:
-			out.add(finding.Different, finding.Management, object, fmt.Sprintf("route to %s", to), fmt.Sprintf("its next hop is %s instead of %s", have, via))
+		case live != via:
+			out.add(finding.Different, finding.Management, object, fmt.Sprintf("route to %s", to), fmt.Sprintf("its next hop is %s instead of %s", live, via))
 		}
 	}
 	for to := range v.routes {
-		if _, wanted := want.routes[to]; !wanted {
+		if _, desired := want.routes[to]; !desired {
 			out.add(finding.Stale, finding.Management, object, fmt.Sprintf("route to %s", to), "")
 		}
 	}
@@ -168,40 +168,40 @@ func compareManagement(node string, want management, rules map[string]int, v man
 	maps.Copy(families, v.rules)
 	for family := range families {
 		what := fmt.Sprintf("table %s %s of nftables", family, table)
-		have, exists := v.rules[family]
+		live, exists := v.rules[family]
 		switch {
 		case rules[family] > 0 && !exists:
 			out.add(finding.Missing, finding.Management, object, what, "")
 		case rules[family] == 0 && exists:
 			out.add(finding.Stale, finding.Management, object, what, "")
-		case have != rules[family]:
-			out.add(finding.Different, finding.Management, object, what, fmt.Sprintf("it has %d rules instead of %d", have, rules[family]))
+		case live != rules[family]:
+			out.add(finding.Different, finding.Management, object, what, fmt.Sprintf("it has %d rules instead of %d", live, rules[family]))
 		}
 	}
 	return out
 }
 
-// programView is what ovn-controller has programmed, and what of the southbound database decides that.
+// programView is the state that ovn-controller has programmed, and the rows of the southbound database that determine it.
 type programView struct {
 	// ids are the external IDs of Open vSwitch's configuration.
 	ids map[string]string
-	// tunnels are the addresses of the tunnels of the bridge, by the name of the port; peers those of all other chassis, by their name.
+	// tunnels are the remote addresses of the bridge's tunnels by port name. peers are the addresses of all other chassis by name.
 	tunnels, peers map[string]string
-	// bound are the logical ports that the node has in the southbound database, by the beginning of their row's UUID; ports are those of interfaces.
+	// bound are the logical ports of the node in the southbound database, by the first bits of the UUID. ports are the logical ports of interfaces.
 	bound map[uint32]string
 	ports map[string]bool
-	// owners are the beginnings of the UUIDs of all rows of the southbound database, flows how many flows have which of them as cookie.
+	// owners are the first bits of the UUIDs of all rows in the southbound database. flows is the number of flows by cookie.
 	owners map[uint32]bool
 	flows  map[uint32]int
 }
 
-// compareProgram finds tunnels and flows of what does not exist, and what is missing. ids is the desired configuration of ovn-controller.
+// compareProgram finds tunnels and flows without an object, and missing ones. ids is the desired configuration of ovn-controller.
 func compareProgram(node string, ids map[string]string, v programView) []finding.Finding {
 	var out findings
 	object := "node " + node
 	for key, want := range ids {
-		if have := v.ids[key]; have != want {
-			out.add(finding.Different, finding.Ports, object, "external ID "+key+" of the configuration", fmt.Sprintf("it is %q instead of %q", have, want))
+		if live := v.ids[key]; live != want {
+			out.add(finding.Different, finding.Ports, object, "external ID "+key+" of the configuration", fmt.Sprintf("it is %q instead of %q", live, want))
 		}
 	}
 	remotes, peers := map[string]bool{}, map[string]bool{}
@@ -229,7 +229,7 @@ func compareProgram(node string, ids map[string]string, v programView) []finding
 	}
 	for cookie, n := range v.flows {
 		if cookie != 0 && !v.owners[cookie] {
-			out.add(finding.Stale, finding.Flows, object, fmt.Sprintf("flows with cookie %#x", cookie), fmt.Sprintf("no row of the southbound database has a UUID that begins like it; flows: %d", n))
+			out.add(finding.Stale, finding.Flows, object, fmt.Sprintf("flows with cookie %#x", cookie), fmt.Sprintf("no row of the southbound database has a UUID with this prefix; flows: %d", n))
 		}
 	}
 	return out

@@ -63,7 +63,7 @@ func TestComparePods(t *testing.T) {
 			"CNI records: missing: a record of its sandbox (pod shop/web): the pod runs, and is not attached to this network", record + "the pod of this name is another one",
 			"Open vSwitch: different: port " + name + ` (pod shop/web): it is bound to the pod with UID "u"`,
 		}},
-		{"the network namespace of the sandbox is gone", func(v *podView) {
+		{"the network namespace of the sandbox is deleted", func(v *podView) {
 			delete(v.links, name)
 			delete(v.ports, name)
 			v.pods["shop/web"].Status.Phase = corev1.PodPending
@@ -158,7 +158,7 @@ func TestCompareProgram(t *testing.T) {
 		{"a binding without an interface", func(v *programView) { v.ports = nil }, []string{`port bindings: stale: the binding of port "shop_web" to this node (pod shop/web): no interface of Open vSwitch has it`}},
 		{"a port without flows", func(v *programView) { delete(v.flows, 7) }, []string{`flows: missing: the flows of logical port "shop_web" (pod shop/web)`}},
 		{"flows of a row that does not exist", func(v *programView) { v.flows[9] = 3 },
-			[]string{"flows: stale: flows with cookie 0x9 (node a): no row of the southbound database has a UUID that begins like it; flows: 3"}},
+			[]string{"flows: stale: flows with cookie 0x9 (node a): no row of the southbound database has a UUID with this prefix; flows: 3"}},
 	} {
 		v := right()
 		tc.change(&v)

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// applyExport has the integration bridge send records of flows to the collectors of the file, which the kubelet replaces while the agent runs.
-// It returns all collectors.
+// applyExport configures the integration bridge to send flow records to the collectors in the file, which the kubelet replaces while the agent runs. It
+// returns all collectors.
 func (d *daemonState) applyExport(ctx context.Context) ([]netip.AddrPort, error) {
 	flows, err := readFlows(d.Config.Directories.NetworkFlows)
 	if err != nil {
@@ -31,10 +31,10 @@ func (d *daemonState) applyExport(ctx context.Context) ([]netip.AddrPort, error)
 	return all, c.EnsureExport(ctx, integration, ovs.Export{NetFlow: flows.NetFlow, SFlow: flows.SFlow, IPFIX: flows.IPFIX, Agent: d.Config.TunnelAddress})
 }
 
-// collectors are those of a node.
+// collectors are the collectors of a node.
 type collectors agentconfig.NetworkFlows
 
-// readFlows reads the collectors of the file. Without it there are none.
+// readFlows reads the collectors from the file. A missing file has none.
 func readFlows(file string) (collectors, error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,8 @@ func readFlows(file string) (collectors, error) {
 
 func (c collectors) all() []netip.AddrPort { return slices.Concat(c.NetFlow, c.SFlow, c.IPFIX) }
 
-// withExport adds the rule that gives records of flows the node's address. They come from the namespace of Open vSwitch where it has one.
+// withExport adds the rule that sets the node's address as the source of flow records. With the userspace datapath they come from the network namespace of
+// Open vSwitch.
 func (d *daemonState) withExport(t traffic, collectors []netip.AddrPort) traffic {
 	if !d.userspace || len(collectors) == 0 {
 		return t

@@ -121,7 +121,7 @@ func (c *cluster) write(file, content string) {
 // certificates are what the operator's PKI gives: one certificate for servers and clients.
 func (c *cluster) certificates() {
 	c.t.Helper()
-	authority, err := certs.NewAuthority("ovn", time.Now(), time.Hour)
+	authority, err := certs.NewCA("ovn", time.Now(), time.Hour)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 
 const (
 	integration = topology.IntegrationBridge
-	// managementPeer is the end of the management port's link that is a port of the bridge.
+	// managementPeer is the end of the management port's link in the bridge.
 	managementPeer = "mp0"
 )
 
-// applyManagement makes the management port, its addresses and routes as they should be.
+// applyManagement reconciles the management port, its addresses and routes.
 func (d *daemonState) applyManagement(ctx context.Context, blocks []netip.Prefix, mtu mtumigration.State) error {
 	m := desiredManagement(blocks, slices.Concat(d.Config.ClusterNetwork(), d.Config.Services), mtu)
 	link, err := d.managementLink(ctx, m)
@@ -38,13 +38,13 @@ func (d *daemonState) applyManagement(ctx context.Context, blocks []netip.Prefix
 	})
 	return errors.Join(
 		d.managementSettings(m),
-		links.SetAddresses(link, m.addresses),
-		links.SetRoutes(link, m.routes, m.mtu.RoutableMTU),
+		d.repairs.Setting("the addresses of "+topology.ManagementLink, link.Attrs().Index, m.addresses)(links.SetAddresses(link, m.addresses)),
+		d.repairs.Setting("the routes of "+topology.ManagementLink, link.Attrs().Index, m.routes)(links.SetRoutes(link, m.routes, m.mtu.RoutableMTU)),
 		d.vswitch.EnsurePort(ctx, integration, ovs.Port{Name: managementPeer, ExternalIDs: map[string]string{"iface-id": topology.ManagementPort(d.Node)}}),
 	)
 }
 
-// managementLink returns the node's end of the link, both ends of which are up and have the right MTU.
+// managementLink returns the node's end of the link. Both ends are up and have the desired MTU.
 func (d *daemonState) managementLink(ctx context.Context, m management) (netlink.Link, error) {
 	inside, err := d.place.Handle()
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *daemonState) managementLink(ctx context.Context, m management) (netlink
 	link, err := netlink.LinkByName(topology.ManagementLink)
 	if err == nil {
 		if _, peerErr := inside.LinkByName(managementPeer); ovs.LinkMissing(peerErr) {
-			// Its other end is in a namespace that is gone, or not ours.
+			// Its other end was deleted with its network namespace, or is not that of this agent.
 			if err := netlink.LinkDel(link); err != nil {
 				return nil, err
 			}
@@ -63,7 +63,7 @@ func (d *daemonState) managementLink(ctx context.Context, m management) (netlink
 	}
 	switch {
 	case ovs.LinkMissing(err):
-		// Open vSwitch does not open an interface again that has been replaced.
+		// Open vSwitch does not reopen a replaced interface.
 		if err := d.vswitch.DeletePort(ctx, integration, managementPeer); err != nil {
 			return nil, err
 		}
@@ -108,10 +108,10 @@ func (d *daemonState) createManagement(m management) (netlink.Link, error) {
 	return netlink.LinkByName(topology.ManagementLink)
 }
 
-// managementSettings has the kernel forward between pods and everything else.
+// managementSettings enables forwarding between pods and other networks.
 func (d *daemonState) managementSettings(m management) error {
 	root := d.Config.Directories.ProcSys
-	// Replies may take another way than the kernel would choose: loose reverse path filtering.
+	// Replies may take another path than the kernel would choose: loose reverse path filtering.
 	errs := []error{sysctl.Set(root, "net/ipv4/ip_forward", "1"), sysctl.Set(root, "net/ipv4/conf/"+topology.ManagementLink+"/rp_filter", "2")}
 	if slices.ContainsFunc(m.addresses, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
 		errs = append(errs, sysctl.Set(root, "net/ipv6/conf/"+topology.ManagementLink+"/disable_ipv6", "0"), sysctl.ForwardIPv6(root))

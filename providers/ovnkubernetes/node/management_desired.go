@@ -8,16 +8,16 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// management is how the management port should be.
+// management is the desired state of the management port.
 type management struct {
 	mac       net.HardwareAddr
 	mtu       mtumigration.State
 	addresses []netip.Prefix
-	// routes are the next hops by destination: pods of all nodes, and Services that the node's kernel does not serve itself.
+	// routes are the next hops by destination: pods of all nodes, and Services that the node's kernel does not translate.
 	routes map[netip.Prefix]netip.Addr
 }
 
-// desiredManagement computes it from the node's blocks. Destinations of a family without a block are left out.
+// desiredManagement returns the desired state for the node's blocks. It omits destinations of a family without a block.
 func desiredManagement(blocks, destinations []netip.Prefix, mtu mtumigration.State) management {
 	m := management{mtu: mtu, routes: map[netip.Prefix]netip.Addr{}}
 	for _, block := range blocks {

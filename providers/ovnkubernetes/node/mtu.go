@@ -21,13 +21,13 @@ const (
 	topicMTU    agent.Topic = "mtu"
 	topicReport agent.Topic = "report"
 
-	// mtuEvery is how often the file with the MTU is read, which the kubelet replaces while the agent runs. mtuLimit is how long pods are changed at most: ADDs
-	// that run are waited for.
-	mtuEvery = 5 * time.Second
-	mtuLimit = 3 * time.Minute
+	// mtuInterval is how often the MTU file is read, which the kubelet replaces while the agent runs. mtuTimeout limits the migration of pods, including the
+	// wait for running ADDs.
+	mtuInterval = 5 * time.Second
+	mtuTimeout  = 3 * time.Minute
 )
 
-// readMTU returns what the node is to have of the MTU. Without the file it is the setting.
+// readMTU returns the desired MTU: that of the file or, without it, of the settings.
 func readMTU(c config.Config) (mtumigration.State, error) {
 	content, err := os.ReadFile(c.Directories.MTU)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,9 +43,9 @@ func readMTU(c config.Config) (mtumigration.State, error) {
 	return mtumigration.StateOf(m.MTU, m.Migration), nil
 }
 
-// followMTU has the node follow the file until the context ends: new pods at once, the management port with the next pass, and during a change of the MTU the
-// pods that run. What all of them have is reported.
-func (d *daemonState) followMTU(ctx context.Context) {
+// watchMTU applies changes of the MTU file until the context ends: to new pods at once, to the management port in the next reconcile, and during a migration
+// to running pods. It reports the MTU that all of them have.
+func (d *daemonState) watchMTU(ctx context.Context) {
 	written := ""
 	for ctx.Err() == nil {
 		state, err := readMTU(d.Config)
@@ -58,20 +58,20 @@ func (d *daemonState) followMTU(ctx context.Context) {
 		}
 		d.board.Note(topicMTU, err)
 		view, changed := d.board.Get()
-		if err == nil && view.Status.managed == state && d.server.Serving() {
+		if err == nil && view.Status.managementMTU == state && d.server.Serving() {
 			written, err = d.reportMTU(ctx, state, written)
 			d.board.Note(topicReport, err)
 		}
-		agent.Pause(ctx, mtuEvery, changed)
+		agent.Pause(ctx, mtuInterval, changed)
 	}
 }
 
-// migratePods has the pods that run follow a change of the MTU, also those whose ADD runs.
+// migratePods sets the MTU of running pods during an MTU migration, including those whose ADD is in progress.
 func (d *daemonState) migratePods(ctx context.Context, state mtumigration.State) error {
 	if state.Step == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, mtuLimit)
+	ctx, cancel := context.WithTimeout(ctx, mtuTimeout)
 	defer cancel()
 	return d.server.All(ctx, func(_ context.Context, c cniserver.Call) error {
 		l := ovs.PodLink{Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, Place: d.place}
@@ -82,7 +82,7 @@ func (d *daemonState) migratePods(ctx context.Context, state mtumigration.State)
 	})
 }
 
-// reportMTU reports that the node has a state, and returns what it has reported last. Without the name of its pod the agent reports nothing.
+// reportMTU reports a state of the node, and returns the last report. Without the name of its pod the agent reports nothing.
 func (d *daemonState) reportMTU(ctx context.Context, state mtumigration.State, written string) (string, error) {
 	text, err := state.Encode()
 	if err != nil || text == written || d.Config.Pod == "" {

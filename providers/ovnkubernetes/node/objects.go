@@ -20,29 +20,29 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// objects are the Node and the Pods of this node, as the API server has them.
+// objects are the watched Node and Pods of this node.
 type objects struct {
 	name        string
 	nodes, pods cache.Store
 	controllers []cache.Controller
-	// version changes with the pods.
+	// version changes with every change of the pods.
 	version *agent.Cell[int]
 	failure atomic.Pointer[error]
 }
 
-// newObjects returns objects that are kept up to date by run. changed is called when the Node has changed.
+// newObjects returns the watches; run starts them. changed is called when the Node has changed.
 func newObjects(client kubernetes.Interface, node string, changed func()) *objects {
 	o := &objects{name: node, version: agent.NewCell(0)}
 	rest := client.CoreV1().RESTClient()
 	var controller cache.Controller
 	o.nodes, controller = cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: o.reporting(cache.NewListWatchFromClient(rest, "nodes", "", fields.OneTermEqualSelector("metadata.name", node))),
-		ObjectType:    &corev1.Node{}, Transform: onlyMetadata, Handler: called(changed),
+		ObjectType:    &corev1.Node{}, Transform: onlyMetadata, Handler: onChange(changed),
 	})
 	o.controllers = append(o.controllers, controller)
 	o.pods, controller = cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: o.reporting(cache.NewListWatchFromClient(rest, "pods", "", fields.OneTermEqualSelector("spec.nodeName", node))),
-		ObjectType:    &corev1.Pod{}, Transform: onlyMetadata, Handler: called(func() { o.version.Update(func(n *int) bool { *n++; return true }) }),
+		ObjectType:    &corev1.Pod{}, Transform: onlyMetadata, Handler: onChange(func() { o.version.Update(func(n *int) bool { *n++; return true }) }),
 	})
 	o.controllers = append(o.controllers, controller)
 	return o
@@ -58,7 +58,7 @@ func (o *objects) run(ctx context.Context) {
 	}
 }
 
-// reporting keeps the last error of list requests.
+// reporting stores the last error of list requests.
 func (o *objects) reporting(inner *cache.ListWatch) cache.ListerWatcher {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -70,7 +70,7 @@ func (o *objects) reporting(inner *cache.ListWatch) cache.ListerWatcher {
 	}
 }
 
-// problem is why the API server does not answer.
+// problem returns the last error of the API server.
 func (o *objects) problem() error {
 	if err := o.failure.Load(); err != nil && *err != nil {
 		return fmt.Errorf("read nodes and pods from the Kubernetes API: %w", *err)
@@ -78,18 +78,18 @@ func (o *objects) problem() error {
 	return nil
 }
 
-// onlyMetadata drops what the agent does not read.
+// onlyMetadata removes the fields that the agent does not use.
 func onlyMetadata(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
-		return &corev1.Node{ObjectMeta: kept(o.ObjectMeta)}, nil
+		return &corev1.Node{ObjectMeta: reducedMeta(o.ObjectMeta)}, nil
 	case *corev1.Pod:
-		return &corev1.Pod{ObjectMeta: kept(o.ObjectMeta)}, nil
+		return &corev1.Pod{ObjectMeta: reducedMeta(o.ObjectMeta)}, nil
 	}
 	return object, nil
 }
 
-func kept(m metav1.ObjectMeta) metav1.ObjectMeta {
+func reducedMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Annotations: map[string]string{}}
 	for _, key := range []string{topology.NodeSubnets, topology.PodNetworks, bandwidth.AnnotationIngress, bandwidth.AnnotationEgress} {
 		if value, set := m.Annotations[key]; set {
@@ -99,7 +99,7 @@ func kept(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return out
 }
 
-func called(f func()) cache.ResourceEventHandler {
+func onChange(f func()) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: func(any) { f() }, UpdateFunc: func(any, any) { f() }, DeleteFunc: func(any) { f() }}
 }
 
@@ -111,12 +111,12 @@ func (o *objects) blocks() ([]netip.Prefix, error) {
 	}
 	value, set := object.(*corev1.Node).Annotations[topology.NodeSubnets]
 	if !set {
-		return nil, fmt.Errorf("the Node %s has no annotation %s: the master has not given it a block yet", o.name, topology.NodeSubnets)
+		return nil, fmt.Errorf("the Node %s has no annotation %s: the master has not assigned a block to it yet", o.name, topology.NodeSubnets)
 	}
 	return topology.DecodeNodeSubnets(value)
 }
 
-// pod returns what the master gave a pod, and the pod's UID. Without a UID in want any pod of the name counts.
+// pod returns the network of a pod and the pod's UID. An empty UID in want matches any.
 func (o *objects) pod(want cniserver.Pod) (topology.Pod, string, error) {
 	object, exists, err := o.pods.GetByKey(want.Namespace + "/" + want.Name)
 	if err != nil || !exists {
@@ -128,7 +128,7 @@ func (o *objects) pod(want cniserver.Pod) (topology.Pod, string, error) {
 	}
 	value, set := found.Annotations[topology.PodNetworks]
 	if !set {
-		return topology.Pod{}, "", fmt.Errorf("pod %s/%s has no annotation %s: the master has not given it addresses yet", want.Namespace, want.Name, topology.PodNetworks)
+		return topology.Pod{}, "", fmt.Errorf("pod %s/%s has no annotation %s: the master has not assigned addresses to it yet", want.Namespace, want.Name, topology.PodNetworks)
 	}
 	given, err := topology.DecodePod(value)
 	if err != nil {
@@ -137,7 +137,7 @@ func (o *objects) pod(want cniserver.Pod) (topology.Pod, string, error) {
 	return given, string(found.UID), nil
 }
 
-// limits returns an error if a pod asks for limits of its bandwidth that are not valid.
+// limits returns an error if a pod has invalid bandwidth limits.
 func (o *objects) limits(of cniserver.Pod) error {
 	object, exists, err := o.pods.GetByKey(of.Namespace + "/" + of.Name)
 	if err != nil || !exists {
@@ -147,7 +147,7 @@ func (o *objects) limits(of cniserver.Pod) error {
 	return err
 }
 
-// await waits until the master has given a pod addresses. The error says what was missing last.
+// await waits until the master has assigned addresses to a pod. On timeout it returns the last error.
 func (o *objects) await(ctx context.Context, want cniserver.Pod) (topology.Pod, string, error) {
 	for {
 		_, changed := o.version.Get()

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// readyLimit is how long an ADD waits for the agent, which may have just been started, addressLimit how long for the master, and
-	// wiringLimit how long for ovn-controller. The shim's own limit is 100 seconds for all of them.
-	readyLimit   = 20 * time.Second
-	addressLimit = 40 * time.Second
-	wiringLimit  = 40 * time.Second
+	// Timeouts of an ADD: readyTimeout for the agent, which may have just been started; addressTimeout for the master; wiringTimeout for ovn-controller. The
+	// timeout of the shim is 100 seconds in total.
+	readyTimeout   = 20 * time.Second
+	addressTimeout = 40 * time.Second
+	wiringTimeout  = 40 * time.Second
 
-	// The external IDs of pods' interfaces.
+	// External IDs of pod interfaces.
 	idInterface = "iface-id"
 	idVersion   = "iface-id-ver"
 	idMAC       = "attached_mac"
 	idSandbox   = "sandbox"
 )
 
-// pods attaches pods: a link each, whose node's end is a port of the integration bridge and bound to the pod's logical port.
+// pods attaches pods. Each has a link whose node's end is a port of the integration bridge, bound to the pod's logical port.
 type pods struct {
 	// ready reports whether pods can be attached, and returns a channel that is closed when that may have changed.
 	ready     func() (bool, <-chan struct{})
@@ -41,7 +41,7 @@ type pods struct {
 	vswitch   *ovs.Database
 	place     ovs.Place
 	userspace bool
-	// mtu is what links have.
+	// mtu returns the MTU of new links.
 	mtu    func() mtumigration.State
 	events *cniserver.Events
 }
@@ -51,19 +51,19 @@ var _ cniserver.Handler = (*pods)(nil)
 // Status implements cniserver.Handler.
 func (p *pods) Status(context.Context) error {
 	if ready, _ := p.ready(); !ready {
-		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; its /readyz says what it waits for")
+		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; see its /readyz for the reason")
 	}
 	return nil
 }
 
-// Add implements cniserver.Handler. It returns when ovn-controller has installed the flows of the pod, policies included.
+// Add implements cniserver.Handler. It returns when ovn-controller has installed the flows of the pod, including those of policies.
 func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, error) {
 	pod := c.Pod()
 	if pod.Name == "" || pod.Namespace == "" {
 		return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "CNI_ARGS has no K8S_POD_NAMESPACE and K8S_POD_NAME: only pods can be attached")
 	}
 	if !p.awaitReady(ctx) {
-		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready; its /readyz says what it waits for")
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready; see its /readyz for the reason")
 	}
 	given, uid, err := p.awaitAddresses(ctx, pod)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, erro
 	l := ovs.PodLink{
 		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: mtu.MTU, RoutableMTU: mtu.RoutableMTU, MAC: given.MAC, Addresses: given.Addresses, Routes: routes(given), Place: p.place, Userspace: p.userspace,
 	}
-	near, err := l.Create()
+	hostMAC, err := l.Create()
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, erro
 	if err := p.awaitWiring(ctx, l.Name, pod); err != nil {
 		return nil, err
 	}
-	return result(c, l, near.String(), given), nil
+	return result(c, l, hostMAC.String(), given), nil
 }
 
 func (p *pods) awaitReady(ctx context.Context) bool {
-	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	limited, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		ready, changed := p.ready()
@@ -104,26 +104,26 @@ func (p *pods) awaitReady(ctx context.Context) bool {
 }
 
 func (p *pods) awaitAddresses(ctx context.Context, pod cniserver.Pod) (topology.Pod, string, error) {
-	limited, cancel := context.WithTimeout(ctx, addressLimit)
+	limited, cancel := context.WithTimeout(ctx, addressTimeout)
 	defer cancel()
 	given, uid, err := p.objects.await(limited, pod)
 	if err != nil {
-		return given, "", p.late(ctx, pod, "waited for the pod's addresses", err)
+		return given, "", p.timeoutError(ctx, pod, "waited for the pod's addresses", err)
 	}
 	return given, uid, nil
 }
 
 func (p *pods) awaitWiring(ctx context.Context, port string, pod cniserver.Pod) error {
-	limited, cancel := context.WithTimeout(ctx, wiringLimit)
+	limited, cancel := context.WithTimeout(ctx, wiringTimeout)
 	defer cancel()
 	if _, err := p.vswitch.Await(limited, port, notInstalled); err != nil {
-		return p.late(ctx, pod, "waited for the pod's port", err)
+		return p.timeoutError(ctx, pod, "waited for the pod's port", err)
 	}
 	return nil
 }
 
-// late is the error of a wait that was too long: the runtime tries again, and an event says on the pod what was missing.
-func (p *pods) late(ctx context.Context, pod cniserver.Pod, what string, err error) error {
+// timeoutError returns the error of a wait that timed out: the runtime retries, and an event on the pod reports what was missing.
+func (p *pods) timeoutError(ctx context.Context, pod cniserver.Pod, what string, err error) error {
 	err = cniproto.Errorf(cniproto.CodeTryAgain, "%s: %v", what, err)
 	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		p.events.Failed(pod, err)
@@ -131,14 +131,14 @@ func (p *pods) late(ctx context.Context, pod cniserver.Pod, what string, err err
 	return err
 }
 
-// podIDs are the external IDs of a pod's interface, by which ovn-controller binds it to the pod's logical port.
+// podIDs returns the external IDs of a pod's interface, by which ovn-controller binds it to the pod's logical port.
 func podIDs(c cniserver.Call, given topology.Pod, uid string) map[string]string {
 	pod := c.Pod()
 	return map[string]string{idInterface: topology.PodPort(pod.Namespace, pod.Name), idVersion: uid, idMAC: given.MAC.String(), idSandbox: c.ContainerID}
 }
 
-// wire makes the interface a port of the integration bridge. Ports of earlier sandboxes of the pod are removed first: two with the same
-// logical port would take it from one another.
+// wire adds the interface to the integration bridge. It first removes ports of earlier sandboxes of the pod: two with the same logical port would compete for
+// it.
 func (p *pods) wire(ctx context.Context, name string, ids map[string]string) error {
 	for other, i := range p.vswitch.Interfaces() {
 		if other != name && i.ExternalIDs[idInterface] == ids[idInterface] {
@@ -154,10 +154,10 @@ func (p *pods) wire(ctx context.Context, name string, ids map[string]string) err
 	return c.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids})
 }
 
-// result is what CNI reports of an attachment.
-func result(c cniserver.Call, l ovs.PodLink, near string, given topology.Pod) *current.Result {
+// result returns the CNI result of an attachment.
+func result(c cniserver.Call, l ovs.PodLink, hostMAC string, given topology.Pod) *current.Result {
 	r := &current.Result{Interfaces: []*current.Interface{
-		{Name: l.Name, Mac: near, Mtu: l.MTU}, {Name: c.IfName, Mac: given.MAC.String(), Mtu: l.MTU, Sandbox: c.NetNS},
+		{Name: l.Name, Mac: hostMAC, Mtu: l.MTU}, {Name: c.IfName, Mac: given.MAC.String(), Mtu: l.MTU, Sandbox: c.NetNS},
 	}}
 	for i, a := range given.Addresses {
 		r.IPs = append(r.IPs, &current.IPConfig{Interface: new(1), Address: *netaddr.IPNet(a), Gateway: given.Gateways[i].AsSlice()})
@@ -168,7 +168,7 @@ func result(c cniserver.Call, l ovs.PodLink, near string, given topology.Pod) *c
 // Del implements cniserver.Handler.
 func (p *pods) Del(ctx context.Context, c cniserver.Call) error {
 	name := linkName(c)
-	// The database decides, not the copy of it, which may be behind.
+	// The database is authoritative; the cached copy may lag.
 	return errors.Join(p.vswitch.DeletePort(ctx, integration, name), p.place.Remove(name))
 }
 
@@ -192,12 +192,12 @@ func (p *pods) Check(_ context.Context, c cniserver.Call, added *current.Result)
 			want = append(want, a)
 		}
 	}
-	have, err := ovs.PodAddresses(c.NetNS, c.IfName)
+	addresses, err := ovs.PodAddresses(c.NetNS, c.IfName)
 	if err != nil {
 		return err
 	}
 	for _, a := range want {
-		if !slices.Contains(have, a) {
+		if !slices.Contains(addresses, a) {
 			return fmt.Errorf("interface %s of the pod lacks address %s", c.IfName, a)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// linkPrefix begins the names of the nodes' ends of pods' links.
+// linkPrefix is the name prefix of the node's ends of pod links.
 const linkPrefix = "ovnp"
 
-// linkName names the node's end of an attachment's link.
+// linkName returns the name of the node's end of an attachment's link.
 func linkName(c cniserver.Call) string { return ovs.PodLinkName(linkPrefix, c.ContainerID, c.IfName) }
 
-// routes are those of a pod: everything by the gateway of each IP family.
+// routes returns the routes of a pod: a default route through the gateway of each IP family.
 func routes(given topology.Pod) []ovs.Route {
 	var out []ovs.Route
 	for i, a := range given.Addresses {

@@ -21,8 +21,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// Remove removes what the agent and Open vSwitch have left on the node: configuration, interfaces, rules, the namespace and the databases.
-// Neither may run. Pods that still run lose their network.
+// Remove removes the remains of the agent and Open vSwitch from the node: configuration, interfaces, rules, the network namespace and the databases. Neither
+// may be running. Running pods lose their network.
 func Remove(ctx context.Context, c config.Config) error {
 	d := c.Directories
 	if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.SwitchSocket()); err == nil {
@@ -54,7 +54,7 @@ func Remove(ctx context.Context, c config.Config) error {
 	return errors.Join(append(errs, os.RemoveAll(filepath.Dir(d.PluginSocket())))...)
 }
 
-// removeSystemDatapath removes the kernel's datapath and the nodes' ends of pods' links, which are in the node's namespace.
+// removeSystemDatapath removes the kernel's datapath and the node's ends of pod links.
 func removeSystemDatapath(ctx context.Context) error {
 	var errs []error
 	if out, err := exec.CommandContext(ctx, "ovs-dpctl", "--if-exists", "del-dp", "ovs-system").CombinedOutput(); err != nil && !strings.Contains(string(out), "No such device") {

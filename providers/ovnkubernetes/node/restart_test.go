@@ -159,7 +159,7 @@ func TestAnEventSaysWhyAPodCannotStart(t *testing.T) {
 	m.join(0)
 	m.ready()
 	p := m.schedule("waiting")
-	if err := p.add(); err == nil || !strings.Contains(err.Error(), "the master has not given it addresses yet") {
+	if err := p.add(); err == nil || !strings.Contains(err.Error(), "the master has not assigned addresses to it yet") {
 		t.Fatalf("ADD of a pod without addresses: %v", err)
 	}
 	eventually.Holds(t, "the pod has an event", func() (string, bool) {

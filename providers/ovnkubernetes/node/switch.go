@@ -16,11 +16,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
-// keyInstalled is the external ID of interfaces with which ovn-controller reports that their flows are installed.
+// keyInstalled is the external ID with which ovn-controller reports that the flows of an interface are installed.
 const keyInstalled = "ovn-installed"
 
-// newSwitch returns a connection to Open vSwitch's database. fire is called when something but the ports of pods has changed, report when a
-// connection ends.
+// newSwitch returns a connection to Open vSwitch's database. fire is called after changes other than those of pods' ports, report when a connection ends.
 func newSwitch(socket string, fire func(), report func(error)) *ovs.Database {
 	return ovs.NewDatabase(socket, func(changes []ovsdb.Change) {
 		for _, c := range changes {
@@ -32,10 +31,10 @@ func newSwitch(socket string, fire func(), report func(error)) *ovs.Database {
 	}, report)
 }
 
-// installed reports whether ovn-controller has installed the flows of an interface, policies included.
+// installed reports whether ovn-controller has installed the flows of an interface, including those of policies.
 func installed(i ovs.Interface) bool { return i.ExternalIDs[keyInstalled] == "true" }
 
-// notInstalled is what is missing until it has.
+// notInstalled returns an error until they are installed.
 func notInstalled(i ovs.Interface) error {
 	if installed(i) {
 		return nil
@@ -43,7 +42,7 @@ func notInstalled(i ovs.Interface) error {
 	return fmt.Errorf("ovn-controller has not installed the flows of logical port %s yet", i.ExternalIDs[idInterface])
 }
 
-// desiredIDs is the configuration of ovn-controller, which reads it from Open vSwitch's database.
+// desiredIDs returns the configuration of ovn-controller in Open vSwitch's database.
 func (d *daemonState) desiredIDs() map[string]string {
 	datapath := "system"
 	if d.userspace {
@@ -52,29 +51,29 @@ func (d *daemonState) desiredIDs() map[string]string {
 	return map[string]string{
 		"system-id": d.Node, "hostname": d.Node, "ovn-remote": d.Config.South, "ovn-encap-type": "geneve", "ovn-encap-ip": d.Config.TunnelAddress.String(),
 		"ovn-bridge-datapath-type": datapath,
-		// Conditional monitoring saves memory of small nodes, and costs the one southbound database much more.
+		// Conditional monitoring saves memory on small nodes, but costs the southbound database much more.
 		"ovn-monitor-all": "true", "ovn-remote-probe-interval": strconv.FormatInt(d.Config.Probe.Milliseconds(), 10), "ovn-openflow-probe-interval": "180",
 		"ovn-ofctrl-wait-before-clear": strconv.FormatInt(clearAfter(d.switchRestarted.Load(), time.Now()).Milliseconds(), 10),
 	}
 }
 
 const (
-	// knowsAll is how long a restarted ovn-controller keeps the flows of its predecessor, until it knows all of its own.
-	knowsAll = time.Second
-	// reconnects is how long after a restart of ovs-vswitchd ovn-controller has connected to it again: it tries after 1 s, then after 2 and 4 s.
-	reconnects = 8 * time.Second
+	// flowsGracePeriod is how long a restarted ovn-controller keeps the flows of its predecessor, until it has computed its own.
+	flowsGracePeriod = time.Second
+	// reconnectTime is the time after a restart of ovs-vswitchd within which ovn-controller reconnects: it retries after 1 s, 2 s and 4 s.
+	reconnectTime = 8 * time.Second
 )
 
-// clearAfter is how long ovn-controller waits, after it has connected to Open vSwitch, before it replaces flows. A restarted ovs-vswitchd has none: to
-// wait would only lengthen the time in which it drops everything.
+// clearAfter returns how long ovn-controller waits after it has connected to Open vSwitch before it replaces flows. A restarted ovs-vswitchd has no flows: a
+// delay would only extend the time in which it drops all packets.
 func clearAfter(switchRestarted *time.Time, now time.Time) time.Duration {
-	if switchRestarted != nil && now.Sub(*switchRestarted) < reconnects {
+	if switchRestarted != nil && now.Sub(*switchRestarted) < reconnectTime {
 		return 0
 	}
-	return knowsAll
+	return flowsGracePeriod
 }
 
-// configureSwitch configures ovn-controller, and creates the bridge that it programs.
+// configureSwitch configures ovn-controller, and creates the integration bridge.
 func (d *daemonState) configureSwitch(ctx context.Context) error {
 	c, err := d.vswitch.Configuration(ctx)
 	if err != nil {
@@ -89,7 +88,7 @@ func (d *daemonState) configureSwitch(ctx context.Context) error {
 	return d.vswitch.EnsureBridge(ctx, ovs.Bridge{Name: integration, Userspace: d.userspace, Secure: true})
 }
 
-// connectUnderlay repairs the way of tunnel packets between Open vSwitch and the node.
+// connectUnderlay repairs the underlay between Open vSwitch and the node.
 func (d *daemonState) connectUnderlay(ctx context.Context) error {
 	if !d.userspace {
 		return nil
@@ -114,29 +113,29 @@ func (d *daemonState) connectUnderlay(ctx context.Context) error {
 	return d.underlay.Connect(ctx, ovs.Control(d.Config.Directories.SwitchControl()))
 }
 
-// watchDaemon notices at once that ovs-vswitchd has been started again: it knows neither the route of tunnels nor flows then. Its control socket
-// keeps connections that ask nothing until it ends.
+// watchDaemon triggers a reconcile when ovs-vswitchd restarts, since it loses the route of tunnels and all flows. It keeps a connection to the control socket,
+// which ends with the process.
 func (d *daemonState) watchDaemon(ctx context.Context) {
-	for again := false; ctx.Err() == nil; {
+	for restarted := false; ctx.Err() == nil; {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.Config.Directories.SwitchControl())
 		if err != nil {
 			agent.Pause(ctx, 100*time.Millisecond, nil)
 			continue
 		}
-		if now := time.Now(); again {
+		if now := time.Now(); restarted {
 			d.switchRestarted.Store(&now)
 		}
-		again = true
+		restarted = true
 		d.changed.Fire()
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		_, _ = conn.Read(make([]byte, 1)) // it returns when the process has ended
+		_, _ = conn.Read(make([]byte, 1)) // returns when the process has ended
 		stop()
 		_ = conn.Close()
 	}
 }
 
-// restore adds the ports of pods that are missing in Open vSwitch while the pods' links exist: its database was lost. Pods keep their interfaces,
-// and get their connections back. A former sandbox of a pod whose newer one has the pod's logical port stays without a port.
+// restore adds ports that are missing in Open vSwitch although the pods' links exist: the database was lost. Pods keep their interfaces and regain
+// connectivity. A former sandbox of a pod whose newer one has the logical port gets no port.
 func (d *daemonState) restore(ctx context.Context) error {
 	links, err := d.place.Links()
 	if err != nil {
@@ -161,7 +160,7 @@ func (d *daemonState) restore(ctx context.Context) error {
 	})
 }
 
-// restorePort adds the port of an attachment unless its logical port is wired, and notes that it is.
+// restorePort adds the port of an attachment unless its logical port is wired, and marks it as wired.
 func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call, wired map[string]bool) error {
 	given, uid, err := d.objects.pod(c.Pod())
 	if err != nil {
@@ -173,7 +172,7 @@ func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call, wired m
 	}
 	wired[ids[idInterface]] = true
 	name := linkName(c)
-	d.Log.Warn("the port of a pod is missing in Open vSwitch and is added again", "port", name, "pod", ids[idInterface])
+	d.Log.Warn("restoring the port of a pod, which is missing in Open vSwitch", "port", name, "pod", ids[idInterface])
 	configuration, err := d.vswitch.Configuration(ctx)
 	if err != nil {
 		return err
@@ -181,13 +180,13 @@ func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call, wired m
 	return configuration.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids})
 }
 
-// prune removes the ports of pods whose interface does not exist any more: it went with the pod's network namespace.
+// prune removes the ports of pods whose interface was deleted with the pod's network namespace.
 func (d *daemonState) prune(ctx context.Context) error {
-	gone, err := d.vswitch.WithoutLink(d.place)
+	stale, err := d.vswitch.WithoutLink(d.place)
 	errs := []error{err}
-	for name, i := range gone {
+	for name, i := range stale {
 		if i.ExternalIDs[idSandbox] != "" {
-			d.Log.Info("the port of a sandbox that is gone is removed", "port", name, "pod", i.ExternalIDs["iface-id"], "sandbox", i.ExternalIDs[idSandbox])
+			d.Log.Info("removing the port of a sandbox that no longer exists", "port", name, "pod", i.ExternalIDs["iface-id"], "sandbox", i.ExternalIDs[idSandbox])
 			errs = append(errs, d.vswitch.DeletePort(ctx, integration, name))
 		}
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// table is the agent's table of nftables, in each IP family.
+// table is the agent's nftables table in each IP family.
 const table = "ovn-kubernetes"
 
-// postrouting is its chain.
+// postrouting is the chain of the table.
 const postrouting = "postrouting"
 
-// traffic is the rules of source addresses, by family.
+// traffic has the rules for source addresses by family.
 type traffic map[knftables.Family][]string
 
-// desiredTraffic computes the rules. Packets of pods that leave the cluster network get the node's address. Packets from outside to pods get that of
-// the management port, so that replies come back to this node; not those to pods of this node, which see their clients' addresses.
+// desiredTraffic returns the rules. Packets of pods that leave the cluster network get the node's address. Packets from outside to pods of other nodes get the
+// address of the management port, so that replies return to this node; pods of this node see their clients' addresses.
 func desiredTraffic(cluster, blocks []netip.Prefix) traffic {
 	t := traffic{}
 	for _, f := range []struct {
@@ -43,7 +43,7 @@ func desiredTraffic(cluster, blocks []netip.Prefix) traffic {
 	return t
 }
 
-// ofFamily returns the prefixes of a family as a set of nftables, empty if there are none.
+// ofFamily returns the prefixes of a family as an nftables set; empty if there are none.
 func ofFamily(all []netip.Prefix, is4 bool) string {
 	var out []string
 	for _, p := range all {
@@ -57,7 +57,7 @@ func ofFamily(all []netip.Prefix, is4 bool) string {
 	return "{ " + strings.Join(out, ", ") + " }"
 }
 
-// applyTraffic replaces the rules, all at once in a family. A family without rules has no table.
+// applyTraffic replaces the rules, atomically in each family. A family without rules has no table.
 func applyTraffic(ctx context.Context, t traffic) error {
 	var errs []error
 	for family, rules := range t {

@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// genevePort is the UDP port that ovn-controller uses unless it finds another one.
+	// genevePort is the default UDP port of ovn-controller.
 	genevePort = 6081
-	// portEvery is how often the port in the southbound database is compared.
-	portEvery = 5 * time.Minute
-	// southLimit is how long that may take.
-	southLimit = 10 * time.Second
-	optionPort = "dst_port"
+	// portInterval is how often the port in the southbound database is checked.
+	portInterval = 5 * time.Minute
+	// southTimeout is the timeout of the check.
+	southTimeout = 10 * time.Second
+	optionPort   = "dst_port"
 	// southDatabase is the name of the southbound database.
 	southDatabase = "OVN_Southbound"
 )
 
-// applyTunnelPort has other nodes send tunnel packets to the configured port, which they read in the southbound database. ovn-controller has no
-// setting for it, and keeps what it finds there.
+// applyTunnelPort sets the port that other nodes read from the southbound database. ovn-controller has no setting for it, and keeps an existing value.
 func (d *daemonState) applyTunnelPort(ctx context.Context) error {
-	if d.Config.TunnelPort == genevePort || time.Since(d.portChecked) < portEvery {
+	if d.Config.TunnelPort == genevePort || time.Since(d.portChecked) < portInterval {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, southLimit)
+	ctx, cancel := context.WithTimeout(ctx, southTimeout)
 	defer cancel()
 	client, err := connectSouth(ctx, d.Config)
 	if err != nil {
@@ -79,23 +78,23 @@ func connectSouth(ctx context.Context, c config.Config) (*ovsdb.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ovsdb.Connect(ctx, endpoints, ovsdb.Options{TLS: func() (*tls.Config, error) { return southTLS(c) }, ConnectTimeout: southLimit / 4})
+	return ovsdb.Connect(ctx, endpoints, ovsdb.Options{TLS: func() (*tls.Config, error) { return southTLS(c) }, ConnectTimeout: southTimeout / 4})
 }
 
-// southTLS is how the agent and the server of the southbound database authenticate one another: by the CA alone, as ovn-controller does. The
-// certificate is one for all, and names no address.
+// southTLS returns the TLS configuration of connections to the southbound database. Both sides verify only the CA, as ovn-controller does: all use the same
+// certificate, which names no address.
 func southTLS(c config.Config) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(c.Certificate, c.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("load certificate: %w", err)
 	}
-	bundle, err := os.ReadFile(c.Authority)
+	bundle, err := os.ReadFile(c.CA)
 	if err != nil {
 		return nil, fmt.Errorf("load CA: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
-		return nil, fmt.Errorf("load CA: %s has no certificate", c.Authority)
+		return nil, fmt.Errorf("load CA: %s has no certificate", c.CA)
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair},

@@ -92,7 +92,7 @@ func BenchmarkCluster(b *testing.B) {
 		}
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan struct{})
-		go func() { _ = cache.Follow(ctx, reader); close(done) }()
+		go func() { _ = cache.Watch(ctx, reader); close(done) }()
 		defer func() { cancel(); <-done; _ = reader.Close() }()
 		<-cache.Synced()
 		for b.Loop() {

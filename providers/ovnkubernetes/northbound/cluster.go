@@ -14,14 +14,14 @@ import (
 const (
 	clusterGroup     = "clusterPortGroup"
 	clusterBalancers = "clusterLBGroup"
-	// reroute is the priority of the policies that send what leaves the cluster network to the node.
+	// reroute is the priority of the policies that direct egress traffic to the node.
 	reroute = 1004
 )
 
-// hairpin are the addresses that a pod sees as the source when a Service leads it back to itself.
+// hairpin are the source addresses that a pod sees when it connects to itself through a Service.
 var hairpin = []netip.Addr{netip.MustParseAddr("169.254.169.5"), netip.MustParseAddr("fd69::5")}
 
-// switched are the nodes with a switch, in order.
+// switched returns the sorted names of nodes with a switch.
 func (s *State) switched() []string {
 	names := slices.Sorted(maps.Keys(s.nodes))
 	return slices.DeleteFunc(names, func(n string) bool { return len(s.nodes[n].Blocks) == 0 })
@@ -29,8 +29,8 @@ func (s *State) switched() []string {
 
 func (s *State) hasSwitch(node string) bool { return len(s.nodes[node].Blocks) > 0 }
 
-// routerRows are the router and its default routes. A packet needs a route to get to the policies, which then decide: which node's
-// address the route names makes no difference.
+// routerRows returns the router and its default routes. A packet needs a route to reach the policies, which then decide: it does not matter which node's
+// address the route has.
 func (s *State) routerRows() []ovsdb.Desired {
 	ports, policies, routes := ovsdb.Set{}, ovsdb.Set{}, ovsdb.Set{}
 	var rows []ovsdb.Desired
@@ -50,7 +50,7 @@ func (s *State) routerRows() []ovsdb.Desired {
 	}
 	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableRouter, Key: topology.ClusterRouter}, Columns: map[string]any{
 		"name": topology.ClusterRouter, "ports": ports, "policies": policies, "static_routes": routes,
-		// Multicast reaches the switches of all nodes on which a pod has joined the group.
+		// The router relays multicast to the switches of all nodes with members of the group.
 		"options": ovsdb.Map{"mcast_relay": "true"},
 	}})
 }
@@ -62,7 +62,7 @@ func zero(a netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// family is the name of an address's family in matches.
+// family returns the IP family of an address as used in matches.
 func family(a netip.Addr) string {
 	if a.Is4() {
 		return "ip4"
@@ -72,7 +72,7 @@ func family(a netip.Addr) string {
 
 func policyKey(node string, a netip.Addr) string { return node + " " + family(a) }
 
-// nodeRows are a node's switch with the ports to the router and to the node, the router's port, and the policies for what leaves.
+// nodeRows returns a node's switch with the ports to the router and to the node, the router's port, and the policies for egress traffic.
 func (s *State) nodeRows(name string) []ovsdb.Desired {
 	if !s.hasSwitch(name) {
 		return nil
@@ -97,7 +97,7 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 		port(topology.ManagementPort(name), map[string]any{
 			"type": "", "addresses": ovsdb.Set{strings.Join(management, " ")}, "options": ovsdb.Map{"requested-chassis": name},
 		}),
-		// The node reaches its own pods in spite of policies: probes come from there.
+		// The node always reaches its own pods regardless of policies, for probes.
 		rule(topology.NodeKey(name), "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
 	}
 	own, limits := ovsdb.Set{rows[1].Ref, rows[2].Ref}, ovsdb.Set{}
@@ -118,7 +118,7 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 	}})
 }
 
-// primary is the address that decides about the hardware address of a port: the IPv4 one, if there is one.
+// primary returns the address that determines the hardware address of a port: the IPv4 one, if any.
 func primary(blocks []netip.Prefix, of func(netip.Prefix) netip.Prefix) netip.Addr {
 	block := blocks[0]
 	for _, b := range blocks {
@@ -129,7 +129,7 @@ func primary(blocks []netip.Prefix, of func(netip.Prefix) netip.Prefix) netip.Ad
 	return of(block).Addr()
 }
 
-// subnets are informative: no address is assigned by OVN.
+// subnets returns informative settings: OVN assigns no addresses.
 func subnets(blocks []netip.Prefix) ovsdb.Map {
 	config := ovsdb.Map{}
 	for _, b := range blocks {
@@ -142,7 +142,7 @@ func subnets(blocks []netip.Prefix) ovsdb.Map {
 	return config
 }
 
-// leaving are the policies that send what leaves the cluster network to the node on which it started.
+// leaving returns the policies that direct egress traffic to the node of its origin.
 func (s *State) leaving(n Node) []ovsdb.Desired {
 	var rows []ovsdb.Desired
 	for _, block := range n.Blocks {
@@ -160,7 +160,7 @@ func ofFamily(prefixes []netip.Prefix, a netip.Addr) []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return p.Addr().Is4() != a.Is4() })
 }
 
-// list writes prefixes as a set of a match.
+// list returns prefixes as a set for a match.
 func list(prefixes []netip.Prefix) string {
 	texts := make([]string, len(prefixes))
 	for i, p := range prefixes {
@@ -169,7 +169,7 @@ func list(prefixes []netip.Prefix) string {
 	return "{" + strings.Join(texts, ", ") + "}"
 }
 
-// groupRows are the group of all pods. Its rule lets a pod reach itself by a Service under any policy.
+// groupRows returns the group of all pods. Its rule lets a pod connect to itself through a Service regardless of policies.
 func (s *State) groupRows() []ovsdb.Desired {
 	var sources []string
 	for _, a := range hairpin {

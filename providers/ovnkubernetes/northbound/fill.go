@@ -13,14 +13,13 @@ import (
 // Database is the name of the northbound database.
 const Database = "OVN_Northbound"
 
-// Fill makes the northbound database at a unix socket what Rows computes from the input, once, and starts ovn-northd's work on it. It is
-// for tools and tests; the master keeps a connection.
+// Fill reconciles the northbound database at a Unix socket with Rows once, and triggers ovn-northd. It is for tools and tests; the master keeps a connection.
 func Fill(ctx context.Context, socket string, in Input) error {
 	client, err := ovsdb.Dial(ctx, socket)
 	if err != nil {
 		return fmt.Errorf("connect to the northbound database: %w", err)
 	}
-	defer func() { _ = client.Close() }() // everything has been answered
+	defer func() { _ = client.Close() }() // all requests have completed
 	schema, have, err := ovsdb.Load(ctx, client, Database, Tables())
 	if err != nil {
 		return err
@@ -39,7 +38,7 @@ func Fill(ctx context.Context, socket string, in Input) error {
 		_, err = client.Transact(ctx, Database, append(slices.Clone(operations), Global(exists)...)...)
 		var refused *ovsdb.OperationError
 		if !exists && !retried && errors.As(err, &refused) && refused.Code == "constraint violation" {
-			continue // ovn-northd, which has just started, has inserted the one row of the table
+			continue // ovn-northd has just inserted the row of the table
 		}
 		if err != nil {
 			return fmt.Errorf("write the northbound database: %w", err)
@@ -48,8 +47,8 @@ func Fill(ctx context.Context, socket string, in Input) error {
 	}
 }
 
-// Global returns the operations that set the options of the database's one row of NB_Global, and count one configuration more, which
-// ovn-northd answers in sb_cfg when the southbound database has it. exists is whether there is the row: the first client creates it.
+// Global returns the operations that set the options in the row of NB_Global and increment nb_cfg, which ovn-northd copies to sb_cfg when the southbound
+// database is up to date. exists reports whether the row exists: the first client creates it.
 func Global(exists bool) []ovsdb.Operation {
 	const table = "NB_Global"
 	options, keys := ovsdb.Map{}, ovsdb.Set{}
@@ -67,5 +66,5 @@ func Global(exists bool) []ovsdb.Operation {
 	}
 }
 
-// Count is the operation that counts one configuration more.
+// Count returns the operation that increments nb_cfg.
 func Count() ovsdb.Operation { return ovsdb.Mutate("NB_Global", "nb_cfg", "+=", 1) }

@@ -18,7 +18,7 @@ import (
 // Owner is the owner of all rows.
 const Owner = "ovnkube"
 
-// Input are the API objects of a cluster. The order makes no difference.
+// Input has the API objects of a cluster. The order does not matter.
 type Input struct {
 	Cluster    Cluster
 	Nodes      []Node
@@ -28,23 +28,23 @@ type Input struct {
 	Policies   []*networkingv1.NetworkPolicy
 	// Multicast are the namespaces whose pods may send multicast to one another.
 	Multicast []string
-	// Logging are the severities of messages by namespace.
+	// Logging has the severities of messages by namespace.
 	Logging map[string]topology.Logging
 }
 
-// Cluster is what all rows depend on.
+// Cluster has the settings that all rows depend on.
 type Cluster struct {
-	// Networks are the pools of pod addresses: what goes elsewhere leaves by the management port.
+	// Networks are the pools of pod addresses: other destinations are egress traffic.
 	Networks []netip.Prefix
 }
 
-// Node is a node with its blocks, at most one of each IP family; one without blocks has no switch.
+// Node is a node with its blocks, at most one of each IP family. A node without blocks has no switch.
 type Node struct {
 	Name   string
 	Blocks []netip.Prefix
 }
 
-// Pod is a pod. Without addresses, or while its node has no switch, it has no port.
+// Pod is a pod. It has no port without addresses, or while its node has no switch.
 type Pod struct {
 	netpolicy.Pod
 	UID types.UID
@@ -52,7 +52,7 @@ type Pod struct {
 	Node string
 	// MAC is the hardware address of the pod's interface.
 	MAC net.HardwareAddr
-	// Limits are those of its bandwidth.
+	// Limits are the bandwidth limits of the pod.
 	Limits bandwidth.Limits
 }
 
@@ -62,7 +62,7 @@ type Service struct {
 	Slices  []*discoveryv1.EndpointSlice
 }
 
-// Set adds all objects of an input, or replaces those of the same names.
+// Set adds all objects of an input, or replaces those with the same names.
 func (s *State) Set(in Input) {
 	for _, n := range in.Nodes {
 		s.SetNode(n)
@@ -87,7 +87,7 @@ func (s *State) Set(in Input) {
 	}
 }
 
-// Rows returns the rows of the northbound database, for ovsdb.Plan with Owner, and the parts of policies that match nothing.
+// Rows returns the rows of the northbound database, for ovsdb.Plan with Owner, and the problems of policies.
 func Rows(in Input) ([]ovsdb.Desired, []netpolicy.Problem) {
 	s := NewState(in.Cluster)
 	s.Set(in)
@@ -95,15 +95,15 @@ func Rows(in Input) ([]ovsdb.Desired, []netpolicy.Problem) {
 	return s.Rows(), s.Problems()
 }
 
-// Options are the options of NB_Global. ovn-northd keeps others of its own there.
+// Options returns the options of NB_Global. ovn-northd has others of its own.
 func Options() map[string]string {
 	return map[string]string{
-		// Hardware addresses that ovn-northd chooses begin like those of pods.
+		// ovn-northd allocates hardware addresses with the same prefix as those of pods.
 		"mac_prefix": "0a:58:0a",
 	}
 }
 
-// Tables are the tables in which the owner has rows, with the columns that it writes.
+// Tables returns the tables and columns that the owner writes.
 func Tables() map[string][]string {
 	ids := "external_ids"
 	return map[string][]string{

@@ -13,13 +13,13 @@ import (
 // limitPriority is the priority of all limits: each matches one port.
 const limitPriority = 100
 
-// The directions of limits, as seen from the switch.
+// Directions of limits, as seen from the switch.
 const (
 	sends = "from-lport"
 	gets  = "to-lport"
 )
 
-// limitRows are the limits of a pod's bandwidth, which ovn-controller makes meters on the node of the pod.
+// limitRows returns the bandwidth limits of a pod. ovn-controller implements them as meters on the node of the pod.
 func limitRows(p *Pod) []ovsdb.Desired {
 	name := topology.PodPort(p.Namespace, p.Name)
 	var rows []ovsdb.Desired
@@ -28,7 +28,7 @@ func limitRows(p *Pod) []ovsdb.Desired {
 		kilobits        uint64
 	}{{sends, "inport", p.Limits.Egress}, {gets, "outport", p.Limits.Ingress}} {
 		if l.kilobits == 0 || l.kilobits > math.MaxUint32 {
-			continue // what is above no link has
+			continue // higher rates exceed any link
 		}
 		rows = append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableLimit, Key: name + " " + l.direction}, Columns: map[string]any{
 			"priority": limitPriority, "direction": l.direction, "match": fmt.Sprintf("%s == %q", l.port, name),
@@ -38,7 +38,7 @@ func limitRows(p *Pod) []ovsdb.Desired {
 	return rows
 }
 
-// limitedPort is the port to which a limit belongs by its key.
+// limitedPort returns the port of a limit by its key.
 func limitedPort(key string) string {
 	port, _, _ := strings.Cut(key, " ")
 	return port

@@ -5,10 +5,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// loggingMeter is the name of the meter of messages about NetworkPolicies.
+// loggingMeter is the name of the meter of NetworkPolicy messages.
 const loggingMeter = "acl-logging"
 
-// SetLogging sets with which severities messages about connections are written that the NetworkPolicies of a namespace allow or deny.
+// SetLogging sets the severities of messages about connections that the NetworkPolicies of a namespace allow or deny.
 func (s *State) SetLogging(namespace string, l topology.Logging) {
 	if s.logging[namespace] == l {
 		return
@@ -23,7 +23,7 @@ func (s *State) SetLogging(namespace string, l topology.Logging) {
 	s.touch(meterUnit, "")
 }
 
-// SetRateLimit sets how many such messages a node writes in a second at most.
+// SetRateLimit sets the maximum number of such messages per second and node.
 func (s *State) SetRateLimit(perSecond uint32) {
 	if s.rateLimit != perSecond {
 		s.rateLimit = perSecond
@@ -31,7 +31,7 @@ func (s *State) SetRateLimit(perSecond uint32) {
 	}
 }
 
-// meterRows are the meter of messages, if a namespace has any. All rules share it: the limit is one of nodes.
+// meterRows returns the meter of messages if any namespace has messages. All rules share it: the limit applies to a node.
 func (s *State) meterRows() []ovsdb.Desired {
 	if len(s.logging) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (s *State) meterRows() []ovsdb.Desired {
 	}}}
 }
 
-// logged has a message written for each connection to which a rule applies; without a severity, none.
+// logged enables messages for each connection that a rule matches; disabled without a severity.
 func logged(r ovsdb.Desired, severity string) {
 	if severity != "" {
 		r.Columns["log"], r.Columns["severity"], r.Columns["meter"] = true, ovsdb.Set{severity}, ovsdb.Set{loggingMeter}

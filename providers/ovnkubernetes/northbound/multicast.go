@@ -10,19 +10,19 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// The priorities of access rules for multicast: NetworkPolicies do not decide about it.
+// Priorities of access rules for multicast: NetworkPolicies do not apply to it.
 const (
 	multicastDropPriority  = 1011
 	multicastAllowPriority = 1012
 )
 
-// multicast matches packets to groups that pods join, and IPv6's messages about them. IPv6's neighbour discovery is not among them.
+// multicast matches packets to joined groups, and IPv6 messages about group membership. It does not match IPv6 neighbour discovery.
 const multicast = "(ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1))"
 
 // multicastNetworks are the addresses of groups.
 var multicastNetworks = []netip.Prefix{netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("ff00::/8")}
 
-// SetMulticast lets the pods of a namespace send multicast to one another, or no longer.
+// SetMulticast sets whether the pods of a namespace may send multicast to one another.
 func (s *State) SetMulticast(namespace string, enabled bool) {
 	if s.multicast[namespace] == enabled {
 		return
@@ -33,7 +33,7 @@ func (s *State) SetMulticast(namespace string, enabled bool) {
 	s.touch(multicastUnit, namespace)
 }
 
-// multicastRows are the group of the pods of a namespace with multicast, and the rules by which they send it, and get that of one another.
+// multicastRows returns the group of the pods of a namespace with multicast, and the rules that allow multicast between them.
 func (s *State) multicastRows(namespace string) []ovsdb.Desired {
 	if !s.multicast[namespace] {
 		return nil
@@ -64,7 +64,7 @@ func (s *State) multicastRows(namespace string) []ovsdb.Desired {
 	return append(rows, send, receive, one)
 }
 
-// noMulticast are the rules that drop the multicast of all pods whose namespace does not have it.
+// noMulticast returns the rules that drop the multicast of pods in namespaces without multicast.
 func noMulticast(group string) []ovsdb.Desired {
 	return []ovsdb.Desired{
 		rule(topology.NoMulticastKey+" send", fromPod, multicastDropPriority, "drop", fmt.Sprintf("inport == @%s && %s", group, multicast)),
@@ -72,7 +72,7 @@ func noMulticast(group string) []ovsdb.Desired {
 	}
 }
 
-// snooping are the settings by which a switch learns which of its ports want which groups: it asks with the addresses of the router.
+// snooping returns the settings with which a switch learns the group members among its ports: it queries with the addresses of the router.
 func snooping(blocks []netip.Prefix) ovsdb.Map {
 	mac := topology.MAC(primary(blocks, topology.RouterAddress))
 	out := ovsdb.Map{"mcast_snoop": "true", "mcast_querier": "true", "mcast_eth_src": mac.String()}
@@ -86,7 +86,7 @@ func snooping(blocks []netip.Prefix) ovsdb.Map {
 	return out
 }
 
-// linkLocal is the link-local address of IPv6 that belongs to a hardware address (RFC 4291, appendix A).
+// linkLocal returns the IPv6 link-local address of a hardware address (RFC 4291, appendix A).
 func linkLocal(mac net.HardwareAddr) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]})
 }

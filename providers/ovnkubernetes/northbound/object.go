@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// ObjectOf names what a row belongs to by its reference: "pod shop/web". The row may be a stale one, whose object does not exist.
+// ObjectOf returns the object of a row by the row's reference: "pod shop/web". The object of a stale row does not exist.
 func ObjectOf(r ovsdb.Ref) string {
 	const node = "node "
 	switch r.Table {
@@ -40,22 +40,22 @@ func ObjectOf(r ovsdb.Ref) string {
 	return "the cluster"
 }
 
-// PortObject names what a logical port of a switch belongs to, by its name.
+// PortObject returns the object of a logical switch port by the port's name.
 func PortObject(port string) string {
 	for _, prefix := range []string{topology.ManagementPort(""), topology.SwitchPort("")} {
-		if name, is := strings.CutPrefix(port, prefix); is && !strings.Contains(port, "_") {
+		if name, ok := strings.CutPrefix(port, prefix); ok && !strings.Contains(port, "_") {
 			return "node " + name
 		}
 	}
-	namespace, name, is := strings.Cut(port, "_")
-	if !is {
+	namespace, name, ok := strings.Cut(port, "_")
+	if !ok {
 		return "logical port " + strconv.Quote(port)
 	}
 	return "pod " + namespace + "/" + name
 }
 
-// LogicalPorts are the names of the logical ports among desired rows, those of routers included, which have a row each in the southbound database.
-// Datapaths are the names of the switches and routers.
+// LogicalPorts returns the names of the logical ports in desired rows, including those of routers, each of which has a row in the southbound database.
+// datapaths are the names of switches and routers.
 func LogicalPorts(rows []ovsdb.Desired) (ports, datapaths []string) {
 	for _, row := range rows {
 		name, _ := row.Columns["name"].(string)

@@ -52,7 +52,7 @@ func (s *State) DeletePod(id netpolicy.ID) {
 	s.podChanged(old, nil)
 }
 
-// podChanged touches what depends on a pod; old or p is nil for one that came or went.
+// podChanged marks the rows that depend on a pod; old or p is nil for a new or deleted pod.
 func (s *State) podChanged(old, p *Pod) {
 	either := p
 	if p == nil {
@@ -61,11 +61,11 @@ func (s *State) podChanged(old, p *Pod) {
 	if had, has := s.hasPort(old), s.hasPort(p); had != has || has && (old == nil || !samePort(old, p)) {
 		s.portChanged(either)
 	}
-	// Selections with the pod before and after have its addresses, ports and named ports.
+	// Selections that keep the pod have its addresses, ports and named ports.
 	s.reselect(either.ID, func(selected *selection) { selected.changed(s) })
 }
 
-// portChanged touches what has a pod's port.
+// portChanged marks the rows that contain a pod's port.
 func (s *State) portChanged(p *Pod) {
 	s.touch(podUnit, p.ID.String())
 	s.touch(nodeUnit, p.Node)
@@ -83,8 +83,8 @@ func samePod(a, b *Pod) bool {
 	return samePort(a, b) && a.HostNetwork == b.HostNetwork && a.Ended == b.Ended && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Ports, b.Ports)
 }
 
-// podRows are the pod's port and its limits. ovn-controller binds it on the pod's node only, and to an interface of this pod, not of an earlier one with
-// its name.
+// podRows returns the pod's port and its limits. ovn-controller binds the port only on the pod's node, and only to an interface of this pod, not of an earlier
+// one with its name.
 func (s *State) podRows(id netpolicy.ID) []ovsdb.Desired {
 	p := s.pods[id]
 	if !s.hasPort(p) {

@@ -12,13 +12,13 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// policy is a NetworkPolicy as it was read.
+// policy is a parsed NetworkPolicy.
 type policy struct {
 	outline  netpolicy.Outline
 	problems []netpolicy.Problem
 }
 
-// uses calls f for each use of a selector: the pods of the policy, peers, and named ports, which are the destination's.
+// uses calls f for each use of a selector: the pods of the policy, peers, and the destinations of named ports.
 func (p *policy) uses(f func(s netpolicy.Selector, peer bool, port *namedPort)) {
 	f(p.outline.Selected, false, nil)
 	if in := p.outline.Ingress; in != nil {
@@ -45,7 +45,7 @@ func (p *policy) uses(f func(s netpolicy.Selector, peer bool, port *namedPort)) 
 	}
 }
 
-// destinations select the pods that a named port of an egress rule may be of.
+// destinations returns the selectors of pods that a named port of an egress rule may belong to.
 func destinations(rule netpolicy.OutlineRule) []netpolicy.Selector {
 	if rule.Everyone || len(rule.Blocks) > 0 {
 		return append(slices.Clone(rule.Selectors), netpolicy.Everywhere())
@@ -97,7 +97,7 @@ func (s *State) releasePolicy(p *policy) {
 	})
 }
 
-// policyRows are the group of a policy's pods with its rules.
+// policyRows returns the group of a policy's pods with its rules.
 func (s *State) policyRows(id netpolicy.ID) []ovsdb.Desired {
 	p := s.policies[id]
 	if p == nil {
@@ -127,7 +127,7 @@ func (s *State) policyRows(id netpolicy.ID) []ovsdb.Desired {
 	return append(rows, one)
 }
 
-// portsOf are the ports of those pods that have one.
+// portsOf returns the ports of those pods that have one.
 func (s *State) portsOf(pods map[netpolicy.ID]bool) ovsdb.Set {
 	ports := ovsdb.Set{}
 	for id := range pods {
@@ -138,7 +138,7 @@ func (s *State) portsOf(pods map[netpolicy.ID]bool) ovsdb.Set {
 	return ports
 }
 
-// isolationRows are the groups of the pods of a namespace that policies isolate, with the rules that drop what no policy allows.
+// isolationRows returns the groups of a namespace's isolated pods, with the rules that drop packets that no policy allows.
 func (s *State) isolationRows(namespace string) []ovsdb.Desired {
 	in, out := map[netpolicy.ID]bool{}, map[netpolicy.ID]bool{}
 	ingress, egress := false, false
@@ -176,8 +176,8 @@ func (s *State) isolated(namespace, name, direction, end string, pods map[netpol
 }
 
 func (s *State) ingressRows(p *policy, group string, r netpolicy.OutlineRule) []ovsdb.Desired {
-	peers, some := s.peers(r, "src")
-	if !some {
+	peers, ok := s.peers(r, "src")
+	if !ok {
 		return nil
 	}
 	key := topology.RuleKey(p.outline.ID, netpolicy.Ingress, r.Index)
@@ -194,8 +194,8 @@ func (s *State) ingressRows(p *policy, group string, r netpolicy.OutlineRule) []
 }
 
 func (s *State) egressRows(p *policy, group string, r netpolicy.OutlineRule) []ovsdb.Desired {
-	peers, some := s.peers(r, "dst")
-	if !some {
+	peers, ok := s.peers(r, "dst")
+	if !ok {
 		return nil
 	}
 	key := topology.RuleKey(p.outline.ID, netpolicy.Egress, r.Index)
@@ -218,7 +218,7 @@ func (s *State) egressRows(p *policy, group string, r netpolicy.OutlineRule) []o
 	return rows
 }
 
-// blockRows are those for a named port of pods in address ranges. The addresses of such pods are a set of the rule.
+// blockRows returns the rules for a named port of pods in address ranges. Each rule has a set with the addresses of these pods.
 func (s *State) blockRows(key, pods string, port namedPort, r netpolicy.OutlineRule) []ovsdb.Desired {
 	if len(r.Blocks) == 0 {
 		return nil
@@ -241,7 +241,7 @@ func (s *State) blockRows(key, pods string, port namedPort, r netpolicy.OutlineR
 	return rows
 }
 
-// numbered is the rule for all ports that are not named; nil if there are only such.
+// numbered returns the rule for all numeric ports; nil if there are only named ports.
 func numbered(key, direction, pods, peers string, r netpolicy.OutlineRule) []ovsdb.Desired {
 	var ports []string
 	for _, p := range r.Ports {
@@ -271,7 +271,7 @@ func portMatch(port namedPort, number uint16) string {
 	return fmt.Sprintf("%s.dst == %d", protocol(port.protocol), number)
 }
 
-// numberMatch matches destinations for which a port has a number.
+// numberMatch matches destinations whose named port has a number.
 func (s *State) numberMatch(o *selection, port namedPort, number uint16) string {
 	var alternatives []string
 	for _, like := range s.families() {
@@ -280,8 +280,8 @@ func (s *State) numberMatch(o *selection, port namedPort, number uint16) string 
 	return disjunction(alternatives)
 }
 
-// peers is the match of a rule's peers, empty for every peer; some is false if no peer can match.
-func (s *State) peers(r netpolicy.OutlineRule, end string) (match string, some bool) {
+// peers returns the match of a rule's peers, empty for every peer; ok is false if no peer can match.
+func (s *State) peers(r netpolicy.OutlineRule, end string) (match string, ok bool) {
 	if r.Everyone {
 		return "", true
 	}
@@ -305,8 +305,7 @@ func (s *State) peers(r netpolicy.OutlineRule, end string) (match string, some b
 	return disjunction(alternatives), len(alternatives) > 0
 }
 
-// without are the prefixes that together are a prefix without some parts of it. They are the sum of what each exception needs, where a
-// match with negations would be their product.
+// without returns the prefixes that cover p without except. Their number is the sum over the exceptions; a match with negations would need the product.
 func without(p netip.Prefix, except []netip.Prefix) []netip.Prefix {
 	overlapping := slices.DeleteFunc(slices.Clone(except), func(e netip.Prefix) bool { return !e.Overlaps(p) })
 	if len(overlapping) == 0 {
@@ -326,7 +325,7 @@ func conjunction(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " && ")
 }
 
-// disjunction is in parentheses if it has several parts.
+// disjunction adds parentheses around several parts.
 func disjunction(parts []string) string {
 	if len(parts) == 1 && !strings.Contains(parts[0], "<=") {
 		return parts[0]

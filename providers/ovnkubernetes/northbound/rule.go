@@ -7,13 +7,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
-// The priorities of access rules: what a policy allows is allowed, although others isolate the pod.
+// Priorities of access rules: a connection that one policy allows passes, although others isolate the pod.
 const (
 	dropPriority  = 1000
 	allowPriority = 1001
 )
 
-// rule is an access rule. Those for what leaves a pod apply to the addresses after the translation of Services.
+// rule returns an access rule. Rules for packets from a pod apply after the translation of Services.
 func rule(key, direction string, priority int, action, match string) ovsdb.Desired {
 	options := ovsdb.Map{}
 	if direction == fromPod {
@@ -25,23 +25,22 @@ func rule(key, direction string, priority int, action, match string) ovsdb.Desir
 	}}
 }
 
-// The directions of access rules.
+// Directions of access rules.
 const (
 	toPod   = "to-lport"
 	fromPod = "from-lport"
 )
 
-// clip shortens a name to what the column takes: it is for people and logs, and need not be unique.
+// clip truncates a name to the column's limit. The name is informative, and need not be unique.
 func clip(name string) string {
-	const most = 63
-	if len(name) > most {
-		return name[:most]
+	const limit = 63
+	if len(name) > limit {
+		return name[:limit]
 	}
 	return name
 }
 
-// identifier is the name of a set in matches: the same for the same text, and for no other one, as names of objects are longer, and have
-// other characters, than matches admit.
+// identifier returns the name of a set in matches. It is a hash, since names of objects are longer and have other characters than matches allow.
 func identifier(prefix, text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return prefix + hex.EncodeToString(sum[:16])

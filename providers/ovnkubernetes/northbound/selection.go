@@ -12,18 +12,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// selection are the pods of one selector. Policies that have the same one share it, and its address sets.
+// selection has the pods of one selector. Policies with the same selector share it, and its address sets.
 type selection struct {
 	key      string
 	selector netpolicy.Selector
 	pods     map[netpolicy.ID]bool
-	// selecting are the policies that apply to the pods, peers those with rules for their addresses, named those with rules for a
-	// named port of theirs.
+	// selecting are the policies that apply to the pods, peers the policies with rules for their addresses, named the policies with rules for their named
+	// ports.
 	selecting, peers map[netpolicy.ID]bool
 	named            map[namedPort]map[netpolicy.ID]bool
 }
 
-// namedPort is a port of pods that is known by its name.
+// namedPort is a named port of pods.
 type namedPort struct {
 	protocol corev1.Protocol
 	name     string
@@ -31,7 +31,7 @@ type namedPort struct {
 
 func (n namedPort) String() string { return string(n.protocol) + " " + n.name }
 
-// of returns the selection of a selector, new ones with the pods that there are.
+// of returns the selection of a selector. It creates a new one with the existing pods.
 func (s *State) of(selector netpolicy.Selector) *selection {
 	key := selector.Key()
 	if found := s.selections[key]; found != nil {
@@ -75,7 +75,7 @@ func (s *State) drop(one *selection) {
 	}
 }
 
-// reselect notes the selections that a pod joins and leaves; stays is called for those in which it stays.
+// reselect updates the selections that a pod joins and leaves, and calls stays for those that keep it.
 func (s *State) reselect(id netpolicy.ID, stays func(*selection)) {
 	p := s.pods[id]
 	for _, list := range []map[string]*selection{s.inside[id.Namespace], s.across} {
@@ -95,7 +95,7 @@ func (s *State) reselect(id netpolicy.ID, stays func(*selection)) {
 	}
 }
 
-// changed touches what depends on the pods of a selection.
+// changed marks the rows that depend on the pods of a selection.
 func (o *selection) changed(s *State) {
 	for id := range o.selecting {
 		s.touch(policyUnit, id.String())
@@ -111,7 +111,7 @@ func (o *selection) changed(s *State) {
 	}
 }
 
-// addressesOf are the addresses of pods of a selection in one family: of all, or of those for which a port has a number.
+// addressesOf returns the addresses of a selection's pods in one family: of all pods, or of those whose named port has a number.
 func (s *State) addressesOf(o *selection, like netip.Addr, port *namedPort, number uint16) []netip.Addr {
 	var out []netip.Addr
 	for id := range o.pods {
@@ -128,7 +128,7 @@ func (s *State) addressesOf(o *selection, like netip.Addr, port *namedPort, numb
 	return out
 }
 
-// numbers are those that a port has among the pods of a selection, in order.
+// numbers returns the sorted numbers of a named port among the pods of a selection.
 func (s *State) numbers(o *selection, port namedPort) []uint16 {
 	found := map[uint16]bool{}
 	for id := range o.pods {
@@ -141,7 +141,7 @@ func (s *State) numbers(o *selection, port namedPort) []uint16 {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// families has an address of each family of the cluster network.
+// families returns one address of each family of the cluster network.
 func (s *State) families() []netip.Addr {
 	var out []netip.Addr
 	for _, n := range s.cluster.Networks {
@@ -152,14 +152,14 @@ func (s *State) families() []netip.Addr {
 	return out
 }
 
-// setKey names the addresses of a selection, numberKey those of its pods for which a port has a number.
+// setKey is the key of the addresses of a selection, numberKey of those of its pods whose named port has a number.
 func (o *selection) setKey(like netip.Addr) string { return family(like) + " " + o.key }
 
 func (o *selection) numberKey(like netip.Addr, port namedPort, number uint16) string {
 	return fmt.Sprintf("%s %d of %s", port, number, o.setKey(like))
 }
 
-// selectionRows are the address sets of a selection.
+// selectionRows returns the address sets of a selection.
 func (s *State) selectionRows(key string) []ovsdb.Desired {
 	o := s.selections[key]
 	if o == nil {

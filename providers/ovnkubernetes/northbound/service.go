@@ -16,11 +16,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// balancing is what the rows of a Service need of it.
+// balancing has the data of a Service that its rows depend on.
 type balancing struct {
 	sticky bool
-	// ports are those of the Service, virtual its addresses; internal are the ClusterIPs among them if they lead to pods of the client's
-	// node only.
+	// ports are those of the Service. virtual are its addresses. internal are its ClusterIPs if they lead only to pods of the client's node.
 	ports             []corev1.ServicePort
 	virtual, internal []netip.Addr
 	endpoints         []endpoint
@@ -32,7 +31,7 @@ type endpoint struct {
 	target  netip.AddrPort
 	node    string
 	ready   bool
-	serving bool // it terminates, and still answers
+	serving bool // terminating, but still serving
 }
 
 // SetService adds or replaces a Service.
@@ -63,7 +62,7 @@ func (s *State) serviceChanged(id netpolicy.ID, local bool) {
 	s.touch(balancersUnit, "")
 }
 
-// read takes from a Service and its slices what rows depend on. Services without addresses have none: headless ones and ExternalNames.
+// read returns the data of a Service and its EndpointSlices. Headless Services and ExternalNames have no addresses.
 func read(in Service) balancing {
 	spec := in.Service.Spec
 	b := balancing{sticky: spec.SessionAffinity == corev1.ServiceAffinityClientIP, ports: spec.Ports}
@@ -81,7 +80,7 @@ func read(in Service) balancing {
 	}
 	outside := slices.Clone(spec.ExternalIPs)
 	for _, i := range in.Service.Status.LoadBalancer.Ingress {
-		// Connections to a load balancer that is a proxy must pass it.
+		// Connections to a load balancer that is a proxy must pass through it.
 		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
 			outside = append(outside, i.IP)
 		}
@@ -93,7 +92,7 @@ func read(in Service) balancing {
 	return b
 }
 
-// addresses are the valid ones among texts, in order, each once. None and the empty text are no addresses.
+// addresses returns the valid addresses in texts, sorted, without duplicates. It ignores None and the empty text.
 func addresses(texts []string) []netip.Addr {
 	var out []netip.Addr
 	for _, text := range texts {
@@ -137,7 +136,7 @@ func endpoints(slice *discoveryv1.EndpointSlice) []endpoint {
 	return out
 }
 
-// of are the endpoints of a port for one family: of one node only if it is not empty. Those that terminate are used where no other is left.
+// of returns the endpoints of a port in one family, of one node if node is not empty. It returns terminating ones only if there are no others.
 func (b balancing) of(port string, like netip.Addr, node string) string {
 	var ready, serving []netip.AddrPort
 	for _, e := range b.endpoints {
@@ -160,7 +159,7 @@ func (b balancing) of(port string, like netip.Addr, node string) string {
 	return strings.Join(texts, ",")
 }
 
-// protocols are those of the ports, in order, as OVN writes them.
+// protocols returns the sorted protocols of the ports in OVN's notation.
 func (b balancing) protocols() []string {
 	var out []string
 	for _, p := range b.ports {
@@ -174,7 +173,7 @@ func protocol(p corev1.Protocol) string {
 	return strings.ToLower(string(cmp.Or(p, corev1.ProtocolTCP)))
 }
 
-// vips are the virtual addresses of the ports of a protocol with their endpoints. One without endpoints refuses connections.
+// vips returns the virtual addresses of the ports of a protocol with their endpoints. A virtual address without endpoints rejects connections.
 func (b balancing) vips(protocolName string, virtual []netip.Addr, node string, empty bool) ovsdb.Map {
 	out := ovsdb.Map{}
 	for _, p := range b.ports {
@@ -192,8 +191,8 @@ func (b balancing) vips(protocolName string, virtual []netip.Addr, node string, 
 	return out
 }
 
-// homes are the nodes with endpoints.
-func (b balancing) homes() map[string]bool {
+// endpointNodes returns the nodes with endpoints.
+func (b balancing) endpointNodes() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range b.endpoints {
 		out[e.node] = true
@@ -202,8 +201,8 @@ func (b balancing) homes() map[string]bool {
 	return out
 }
 
-// serviceRows are a load balancer for each protocol, and, of Services that lead to pods of the client's node only, one for each node that
-// has endpoints and one for all other nodes, which refuses connections.
+// serviceRows returns one load balancer for each protocol. A Service that leads only to pods of the client's node has one for each node with endpoints, and
+// one for all other nodes, which rejects connections.
 func (s *State) serviceRows(id netpolicy.ID) []ovsdb.Desired {
 	b := s.services[id]
 	var rows []ovsdb.Desired
@@ -214,10 +213,10 @@ func (s *State) serviceRows(id netpolicy.ID) []ovsdb.Desired {
 		if len(b.internal) == 0 {
 			continue
 		}
-		rows = append(rows, b.row(balancerKey(id, p, nowhere), p, b.vips(p, b.internal, "", true)))
-		homes := b.homes()
+		rows = append(rows, b.row(balancerKey(id, p, noEndpoints), p, b.vips(p, b.internal, "", true)))
+		nodes := b.endpointNodes()
 		for _, node := range s.switched() {
-			if homes[node] {
+			if nodes[node] {
 				rows = append(rows, b.row(balancerKey(id, p, node), p, b.vips(p, b.internal, node, false)))
 			}
 		}
@@ -225,8 +224,8 @@ func (s *State) serviceRows(id netpolicy.ID) []ovsdb.Desired {
 	return rows
 }
 
-// nowhere stands for the nodes without endpoints. It is not the name of a node.
-const nowhere = "-"
+// noEndpoints represents the nodes without endpoints. It is not a valid node name.
+const noEndpoints = "-"
 
 func balancerKey(id netpolicy.ID, protocolName, node string) string {
 	key := fmt.Sprintf("Service_%s_%s", id, strings.ToUpper(protocolName))
@@ -239,9 +238,9 @@ func balancerKey(id netpolicy.ID, protocolName, node string) string {
 func (b balancing) row(key, protocolName string, vips ovsdb.Map) ovsdb.Desired {
 	fields := ovsdb.Set{}
 	if b.sticky {
-		// A hash of the client. ip_src is the same for all of IPv6, and the hardware address of a pod, which it cannot change, differs from
-		// those of all others. The option affinity_timeout would lose each client's first connection: ovn-northd 23.03 drops the packet from
-		// which it learns the endpoint, and again each time that the client repeats it, since it has been translated already.
+		// A hash of the client's addresses. ip_src is constant for IPv6; the hardware address of a pod is unique and the pod cannot change it. The option
+		// affinity_timeout would lose each client's first connection: ovn-northd 23.03 drops the packet from which it learns the endpoint, and all
+		// retransmissions, since they have been translated already.
 		fields = ovsdb.Set{"eth_src", "ip_src"}
 	}
 	sources := make([]string, len(hairpin))
@@ -252,13 +251,13 @@ func (b balancing) row(key, protocolName string, vips ovsdb.Map) ovsdb.Desired {
 		"name": key, "protocol": ovsdb.Set{protocolName}, "vips": vips, "selection_fields": fields,
 		"options": ovsdb.Map{
 			"reject": strconv.FormatBool(true), "hairpin_snat_ip": strings.Join(sources, " "),
-			// Clients that keep their source port would stay with an endpoint that is gone.
+			// Clients that reuse their source port would stay with a removed endpoint.
 			"ct_flush": strconv.FormatBool(true),
 		},
 	}}
 }
 
-// balancersRows are the group that all switches have.
+// balancersRows returns the group of load balancers that all switches have.
 func (s *State) balancersRows() []ovsdb.Desired {
 	members := ovsdb.Set{}
 	for id, b := range s.services {
@@ -273,13 +272,13 @@ func (s *State) balancersRows() []ovsdb.Desired {
 	}}}
 }
 
-// localBalancers are those of one switch only.
+// localBalancers returns the load balancers of one switch.
 func (s *State) localBalancers(node string) ovsdb.Set {
 	members := ovsdb.Set{}
 	for _, id := range slices.SortedFunc(maps.Keys(s.local), netpolicy.ID.Compare) {
 		b := s.services[id]
-		at := nowhere
-		if b.homes()[node] {
+		at := noEndpoints
+		if b.endpointNodes()[node] {
 			at = node
 		}
 		for _, p := range b.protocols() {

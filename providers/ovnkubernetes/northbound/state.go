@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// State has the objects of a cluster and the rows that follow from them. Objects are set and deleted in any order; Changes then computes
-// the rows that are affected. It is not safe for use by several goroutines. Objects that are passed to it must not be modified.
+// State has the objects of a cluster and the resulting rows. Objects may be set and deleted in any order; Changes then computes the affected rows. It is not
+// safe for concurrent use. The caller must not modify objects after passing them.
 type State struct {
 	cluster    Cluster
 	nodes      map[string]Node
@@ -24,16 +24,16 @@ type State struct {
 	policies   map[netpolicy.ID]*policy
 	selections map[string]*selection
 
-	// podsOf are the pods of a namespace, podsOn those of a node. The selections of one namespace are in inside, all others in across.
+	// podsOf are the pods of a namespace, podsOn those of a node. inside has the selections of one namespace, across all others.
 	podsOf, podsOn map[string]map[netpolicy.ID]bool
 	inside         map[string]map[string]*selection
 	across         map[string]*selection
 	policiesOf     map[string]map[netpolicy.ID]bool
 	// local are Services with a load balancer on each switch.
 	local map[netpolicy.ID]bool
-	// multicast are the namespaces that have it.
+	// multicast are the namespaces with multicast.
 	multicast map[string]bool
-	// logging are the namespaces whose NetworkPolicies have messages written, rateLimit how many in a second.
+	// logging has the namespaces with messages. rateLimit is the maximum number of messages per second.
 	logging   map[string]topology.Logging
 	rateLimit uint32
 
@@ -82,8 +82,8 @@ func NewState(c Cluster) *State {
 
 func (s *State) touch(k kind, key string) { s.dirty[unit{k, key}] = true }
 
-// Changes computes the rows that the objects affect that were set or deleted since the last call. It returns those that may differ from
-// before, and the references of those that are no longer desired.
+// Changes computes the rows that are affected by the objects set or deleted since the last call. changed may include unchanged rows. removed are the
+// references of rows that are no longer desired.
 func (s *State) Changes() (changed []ovsdb.Desired, removed []ovsdb.Ref) {
 	before := map[ovsdb.Ref]bool{}
 	for u := range s.dirty {
@@ -105,7 +105,7 @@ func (s *State) Changes() (changed []ovsdb.Desired, removed []ovsdb.Ref) {
 	})
 }
 
-// Rows returns all rows, as Changes computed them.
+// Rows returns all rows as of the last call of Changes.
 func (s *State) Rows() []ovsdb.Desired {
 	var all []ovsdb.Desired
 	for _, rows := range s.rows {
@@ -114,7 +114,7 @@ func (s *State) Rows() []ovsdb.Desired {
 	return all
 }
 
-// Problems are the parts of policies that match nothing, in the order of the policies.
+// Problems returns the parts of policies that match nothing, sorted by policy.
 func (s *State) Problems() []netpolicy.Problem {
 	var all []netpolicy.Problem
 	for _, id := range slices.SortedFunc(maps.Keys(s.policies), netpolicy.ID.Compare) {
@@ -158,7 +158,7 @@ func (s *State) SetNode(n Node) {
 	s.nodeChanged(n.Name)
 }
 
-// DeleteNode removes a node. Its pods have no ports any more.
+// DeleteNode removes a node. Its pods lose their ports.
 func (s *State) DeleteNode(name string) {
 	if _, exists := s.nodes[name]; exists {
 		delete(s.nodes, name)
@@ -187,7 +187,7 @@ func (s *State) SetNamespace(n netpolicy.Namespace) {
 	s.namespaceChanged(n.Name)
 }
 
-// DeleteNamespace removes a namespace. Its pods are in no selection of namespaces any more.
+// DeleteNamespace removes a namespace. Its pods leave all selections with namespace selectors.
 func (s *State) DeleteNamespace(name string) {
 	delete(s.namespaces, name)
 	s.namespaceChanged(name)

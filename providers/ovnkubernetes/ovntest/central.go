@@ -1,4 +1,4 @@
-// Package ovntest runs OVN's databases and ovn-northd for tests, as a control-plane node has them. Only test code imports it.
+// Package ovntest runs OVN's databases and ovn-northd for tests, as on a control-plane node. It is for test code only.
 package ovntest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-// Central is a northbound and a southbound database with ovn-northd between them. Its processes end with the test.
+// Central has a northbound and a southbound database with ovn-northd between them. Its processes end with the test.
 type Central struct {
 	tb  testing.TB
 	dir string
@@ -20,10 +20,10 @@ type Central struct {
 	northbound, southbound, northd *exec.Cmd
 }
 
-// Start starts all of it with empty databases.
+// Start starts all processes with empty databases.
 func Start(tb testing.TB) *Central {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "ovn") //nolint:usetesting // paths of sockets have 107 characters at most
+	dir, err := os.MkdirTemp("", "ovn") //nolint:usetesting // paths of sockets are limited to 107 characters
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -44,18 +44,18 @@ func Start(tb testing.TB) *Central {
 	return c
 }
 
-// NorthboundSocket is the socket of the northbound database.
+// NorthboundSocket returns the socket of the northbound database.
 func (c *Central) NorthboundSocket() string { return c.path("ovnnb_db.sock") }
 
-// SouthboundSocket is the socket of the southbound database.
+// SouthboundSocket returns the socket of the southbound database.
 func (c *Central) SouthboundSocket() string { return c.path("ovnsb_db.sock") }
 
-// SouthboundControl is the control socket of the server of the southbound database.
+// SouthboundControl returns the control socket of the southbound database's server.
 func (c *Central) SouthboundControl() string { return c.path("ovnsb_db.ctl") }
 
 func (c *Central) path(name string) string { return filepath.Join(c.dir, name) }
 
-// create makes an empty database, in place of the one that there is.
+// create creates an empty database, and replaces an existing one.
 func (c *Central) create(name string) {
 	c.tb.Helper()
 	file := c.path("ovn" + name + "_db.db")
@@ -80,7 +80,7 @@ func (c *Central) StartNorthd() {
 		"--unixctl="+c.path("northd.ctl"), "--log-file="+c.path("northd.log"))
 }
 
-// LoseNorthbound ends the server of the northbound database, without notice, and starts one with an empty database.
+// LoseNorthbound kills the server of the northbound database, and starts one with an empty database.
 func (c *Central) LoseNorthbound() {
 	c.tb.Helper()
 	kill(c.northbound)
@@ -96,7 +96,7 @@ func (c *Central) LoseSouthbound() {
 	c.StartSouthbound()
 }
 
-// StopNorthd ends ovn-northd without notice.
+// StopNorthd kills ovn-northd.
 func (c *Central) StopNorthd() { kill(c.northd) }
 
 func (c *Central) server(name string) *exec.Cmd {
@@ -131,25 +131,25 @@ func kill(cmd *exec.Cmd) {
 	}
 }
 
-// Northbound runs ovn-nbctl and returns what it prints; Southbound runs ovn-sbctl, Trace ovn-trace.
+// Northbound runs ovn-nbctl and returns its output.
 func (c *Central) Northbound(arguments ...string) string {
 	c.tb.Helper()
 	return c.run("ovn-nbctl", append([]string{"--db=unix:" + c.NorthboundSocket()}, arguments...)...)
 }
 
-// Southbound runs ovn-sbctl and returns what it prints.
+// Southbound runs ovn-sbctl and returns its output.
 func (c *Central) Southbound(arguments ...string) string {
 	c.tb.Helper()
 	return c.run("ovn-sbctl", append([]string{"--db=unix:" + c.SouthboundSocket()}, arguments...)...)
 }
 
-// Realize waits until the southbound database has everything that the northbound one has.
+// Realize waits until the southbound database is up to date with the northbound one.
 func (c *Central) Realize() {
 	c.tb.Helper()
 	c.Northbound("--timeout=60", "--wait=sb", "sync")
 }
 
-// Trace follows a packet through the logical network, and returns the ports that it leaves by.
+// Trace traces a packet through the logical network, and returns the ports through which it leaves, and the full output.
 func (c *Central) Trace(arguments ...string) (outputs []string, full string) {
 	c.tb.Helper()
 	full = c.run("ovn-trace", append([]string{"--db=unix:" + c.SouthboundSocket(), "--minimal"}, arguments...)...)

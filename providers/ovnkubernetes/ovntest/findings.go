@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/finding"
 )
 
-// Sentences are findings as sentences, sorted; never nil.
+// Sentences returns findings as sorted sentences; never nil.
 func Sentences(all []finding.Finding) []string {
 	out := []string{}
 	for _, f := range all {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// NodeSubnets is the annotation of a Node with the blocks of its pods. The master writes it.
+	// NodeSubnets is the annotation of a Node with its blocks. The master writes it.
 	NodeSubnets = "k8s.ovn.org/node-subnets"
 	// PodNetworks is the annotation of a Pod with its addresses. The master writes it.
 	PodNetworks = "k8s.ovn.org/pod-networks"
@@ -30,8 +30,8 @@ func EncodeNodeSubnets(blocks []netip.Prefix) string {
 	return mustEncode(map[string][]netip.Prefix{network: blocks})
 }
 
-// DecodeNodeSubnets reads the value of NodeSubnets: at least one block, at most one of each family, each with room for the router, the
-// management port and a pod. One block may be a string instead of a list.
+// DecodeNodeSubnets decodes the value of NodeSubnets: one or two blocks, at most one of each IP family, each with room for the router, the management port and
+// a pod. A single block may be a string instead of a list.
 func DecodeNodeSubnets(value string) ([]netip.Prefix, error) {
 	var networks map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &networks); err != nil {
@@ -61,16 +61,16 @@ func DecodeNodeSubnets(value string) ([]netip.Prefix, error) {
 	return blocks, nil
 }
 
-// Pod is what the master gives a pod.
+// Pod is the network of a pod, as assigned by the master.
 type Pod struct {
-	// Addresses are the pod's addresses with the length of the node's block: one or two, the first one's family is the cluster's primary.
+	// Addresses are the pod's addresses with the prefix length of the node's block: one or two. The first is of the cluster's primary family.
 	Addresses []netip.Prefix
 	MAC       net.HardwareAddr
 	// Gateways are the router's addresses, one for each address, in the same order.
 	Gateways []netip.Addr
 }
 
-// podNetwork is the notation of Pod. The fields for a single address are what older readers use.
+// podNetwork is the JSON format of Pod. Older readers use the fields for a single address.
 type podNetwork struct {
 	Addresses []netip.Prefix `json:"ip_addresses"`
 	MAC       string         `json:"mac_address"`
@@ -80,7 +80,7 @@ type podNetwork struct {
 	Role      string         `json:"role,omitempty"`
 }
 
-// Encode returns the value of PodNetworks. The pod must be one that DecodePod returns.
+// Encode returns the value of PodNetworks. The pod must be valid for DecodePod.
 func (p Pod) Encode() string {
 	n := podNetwork{Addresses: p.Addresses, MAC: p.MAC.String(), Gateways: p.Gateways, Role: "primary"}
 	if len(p.Addresses) == 1 {
@@ -89,7 +89,7 @@ func (p Pod) Encode() string {
 	return mustEncode(map[string]podNetwork{network: n})
 }
 
-// DecodePod reads the value of PodNetworks. Entries of other networks are ignored.
+// DecodePod decodes the value of PodNetworks. It ignores other networks.
 func DecodePod(value string) (Pod, error) {
 	var networks map[string]podNetwork
 	if err := json.Unmarshal([]byte(value), &networks); err != nil {
@@ -137,16 +137,15 @@ func mustEncode(v any) string {
 	return string(out)
 }
 
-// Logging are the severities of messages about connections that NetworkPolicies allow and deny; without one there are no messages.
+// Logging has the severities of messages about connections that NetworkPolicies allow and deny. An empty severity disables messages.
 type Logging struct {
 	Allow, Deny string
 }
 
-// Severities are the severities of messages, the highest one first.
+// Severities returns the severities of messages, the highest one first.
 func Severities() []string { return []string{"alert", "warning", "notice", "info", "debug"} }
 
-// DecodeLogging reads the value of ACLLogging: {"deny":"alert","allow":"notice"}. An empty one turns messages off. With an error it returns the
-// part that is valid.
+// DecodeLogging decodes the value of ACLLogging: {"deny":"alert","allow":"notice"}. An empty value disables messages. On an error it returns the valid part.
 func DecodeLogging(value string) (Logging, error) {
 	if value == "" {
 		return Logging{}, nil

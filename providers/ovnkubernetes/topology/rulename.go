@@ -8,35 +8,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// The words with which keys of access rules begin, beside those of policies.
+// Prefixes of the keys of access rules that do not belong to policies.
 const (
 	isolationKey = "isolation "
 	nodeKey      = "node "
 	multicastKey = "multicast "
-	// NoMulticastKey begins the keys of the access rules that drop the multicast of all other namespaces.
+	// NoMulticastKey is the key prefix of the access rules that drop the multicast of namespaces without multicast.
 	NoMulticastKey = "no-multicast"
-	// HairpinKey is the key of the access rule by which a pod reaches itself through a Service.
+	// HairpinKey is the key of the access rule that allows a pod to connect to itself through a Service.
 	HairpinKey = "hairpin"
 )
 
-// RuleKey is the beginning of the keys of the access rules that stand for a rule of a NetworkPolicy. Rules with named ports have several, whose
-// keys go on after a space.
+// RuleKey is the key prefix of the access rules of a NetworkPolicy rule. Rules with named ports have several, whose keys continue after a space.
 func RuleKey(policy netpolicy.ID, direction string, index int) string {
 	return fmt.Sprintf("%s %s %d", policy, direction, index)
 }
 
-// IsolationKey is the key of the isolation of the pods of a namespace in one direction.
+// IsolationKey returns the key of the isolation of a namespace's pods in one direction.
 func IsolationKey(namespace, direction string) string {
 	return isolationKey + namespace + " " + direction
 }
 
-// MulticastKey begins the keys of the access rules for the multicast of a namespace.
+// MulticastKey returns the key prefix of the access rules for the multicast of a namespace.
 func MulticastKey(namespace string) string { return multicastKey + namespace }
 
-// NodeKey is the key of the access rule by which a node reaches its own pods.
+// NodeKey returns the key of the access rule that allows a node to reach its own pods.
 func NodeKey(node string) string { return nodeKey + node }
 
-// Explain says what an access rule with a key does, as a clause.
+// Explain describes the access rule with a key as a clause.
 func Explain(key string) string {
 	parts := strings.Fields(key)
 	switch {

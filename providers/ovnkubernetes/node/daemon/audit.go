@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// auditEvery is how often the settings of audit messages and the size of their file are looked at.
-	auditEvery = 5 * time.Second
-	megabyte   = 1_000_000
-	// auditStamp is the part of the names of complete files that orders them.
+	// auditInterval is how often the settings of audit messages and the size of their file are checked.
+	auditInterval = 5 * time.Second
+	megabyte      = 1_000_000
+	// auditStamp is the timestamp in the names of rotated files.
 	auditStamp = "2006-01-02T15-04-05.000000"
 )
 
-// Audit reads how messages about NetworkPolicies are written. Without the file the defaults apply.
+// Audit reads the settings of NetworkPolicy audit messages. Without the file it returns the defaults.
 func Audit(c config.Config) (agentconfig.Audit, error) {
 	content, err := os.ReadFile(c.Directories.PolicyAudit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,8 +38,8 @@ func Audit(c config.Config) (agentconfig.Audit, error) {
 	return agentconfig.DecodeAudit(content)
 }
 
-// auditArguments have ovn-controller write the messages of its module acl_log, and those alone, into the file and to the destination. The
-// destination comes first: it is ignored once a message is logged, and opening the file logs one.
+// auditArguments returns the arguments with which ovn-controller writes only the messages of its module acl_log to the file and the destination. The
+// destination comes first: ovn-controller ignores it after the first message, and opening the file logs one.
 func auditArguments(c config.Config, a agentconfig.Audit) []string {
 	return []string{
 		"--syslog-method=" + a.Destination, "-vFACILITY:" + a.Facility, "-vsyslog:off", "-vsyslog:acl_log:info",
@@ -47,26 +47,25 @@ func auditArguments(c config.Config, a agentconfig.Audit) []string {
 	}
 }
 
-// restarts reports whether ovn-controller has to start again for other settings: it opens its syslog once.
-func restarts(was, is agentconfig.Audit) bool {
-	return was.Destination != is.Destination || was.Facility != is.Facility
+// needsRestart reports whether ovn-controller must restart for changed settings: it opens its syslog destination only once.
+func needsRestart(before, now agentconfig.Audit) bool {
+	return before.Destination != now.Destination || before.Facility != now.Facility
 }
 
-// followAudit rotates the file of audit messages until the context ends. It returns when settings change for which ovn-controller has to
-// start again.
-func followAudit(ctx context.Context, c config.Config, started agentconfig.Audit, log *slog.Logger) {
+// watchAudit rotates the file of audit messages until the context ends. It returns when settings change that require a restart of ovn-controller.
+func watchAudit(ctx context.Context, c config.Config, started agentconfig.Audit, log *slog.Logger) {
 	for {
-		agent.Pause(ctx, auditEvery, nil)
+		agent.Pause(ctx, auditInterval, nil)
 		if ctx.Err() != nil {
 			return
 		}
 		now, err := Audit(c)
 		if err != nil {
-			log.Warn("the settings of audit messages stay as they are", "error", err)
+			log.Warn("cannot read the settings of audit messages; the current ones remain", "error", err)
 			continue
 		}
-		if restarts(started, now) {
-			log.Info("ovn-controller starts again, as the destination of audit messages has changed; flows stay", "destination", now.Destination, "facility", now.Facility)
+		if needsRestart(started, now) {
+			log.Info("restarting ovn-controller, since the destination of audit messages has changed; flows stay", "destination", now.Destination, "facility", now.Facility)
 			return
 		}
 		if err := rotate(ctx, c.Directories, now, time.Now()); err != nil && ctx.Err() == nil {
@@ -75,8 +74,8 @@ func followAudit(ctx context.Context, c config.Config, started agentconfig.Audit
 	}
 }
 
-// rotate completes the file of audit messages when it has its size, and deletes the oldest of the complete ones that are too many. No message is
-// lost: ovn-controller writes to the file under its new name until it opens the next one.
+// rotate rotates the file of audit messages when it has reached its size, and deletes the oldest rotated files. No message is lost: ovn-controller writes to
+// the renamed file until it opens the next one.
 func rotate(ctx context.Context, d config.Directories, a agentconfig.Audit, now time.Time) error {
 	info, err := os.Stat(d.AuditLog)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,11 +17,11 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
 
-// switchSchema is the schema of Open vSwitch's database in images.
+// switchSchema is the path of the database schema of Open vSwitch in the image.
 const switchSchema = "/usr/share/openvswitch/vswitch.ovsschema"
 
-// Switch runs ovsdb-server and ovs-vswitchd. With the userspace datapath, ovs-vswitchd has a network namespace of its own, which stays when
-// the context ends, as do bridges and ports.
+// Switch runs ovsdb-server and ovs-vswitchd. With the userspace datapath, ovs-vswitchd runs in its own network namespace. The namespace, bridges and ports
+// stay when the context ends.
 func Switch(ctx context.Context, c config.Config, log *slog.Logger) error {
 	d := c.Directories
 	s := ovs.Switch{RunDir: d.SwitchRun, DataDir: d.SwitchData, Schema: switchSchema, Log: log}
@@ -44,14 +44,13 @@ func Switch(ctx context.Context, c config.Config, log *slog.Logger) error {
 	return s.Run(ctx)
 }
 
-// North runs the server of the northbound database, which only processes of the node use. It creates the database, or converts it to the schema
-// of the image, first.
+// North runs the server of the northbound database, which only processes of the node use. It first creates the database, or converts it to the schema of the
+// image.
 func North(ctx context.Context, c config.Config, log *slog.Logger) error {
 	return database(ctx, c, c.Directories.NorthDatabase(), log)
 }
 
-// South runs the server of the southbound database as North does. Masters add the address at which it listens for nodes, with TLS unless these use
-// tcp endpoints.
+// South runs the server of the southbound database in the same way. Masters add the address for nodes, with TLS unless nodes use tcp endpoints.
 func South(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err := waitForTLS(ctx, c, log); err != nil {
 		return err
@@ -86,13 +85,13 @@ func Northd(ctx context.Context, c config.Config, log *slog.Logger) error {
 	}.Run(ctx)
 }
 
-// Controller runs ovn-controller, which reads its configuration from Open vSwitch's database, where the node's agent writes it. At its end it
-// leaves the node's flows and its row of the southbound database, so that pods keep their network.
+// Controller runs ovn-controller. It reads its configuration from Open vSwitch's database, where the node's agent writes it. When the context ends, the node's
+// flows and its row in the southbound database stay, so that pods keep their network.
 func Controller(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err := os.MkdirAll(c.Directories.Run, 0o755); err != nil {
 		return fmt.Errorf("create directory of sockets: %w", err)
 	}
-	// Without its configuration ovn-controller 23.03 ends with a segmentation fault.
+	// Without its configuration ovn-controller 23.03 crashes with a segmentation fault.
 	if err := wait(ctx, log, "the node's agent to configure ovn-controller", configured(c.Directories.SwitchSocket())); err != nil {
 		return err
 	}
@@ -114,14 +113,14 @@ func Controller(ctx context.Context, c config.Config, log *slog.Logger) error {
 	return nil
 }
 
-// controller runs ovn-controller until the context ends or the settings of audit messages need another start.
+// controller runs ovn-controller until the context ends or the settings of audit messages require a restart.
 func controller(ctx context.Context, c config.Config, audit agentconfig.Audit, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	defer func() { cancel(); following.Wait() }()
-	following.Go(func() {
+	var watching sync.WaitGroup
+	defer func() { cancel(); watching.Wait() }()
+	watching.Go(func() {
 		defer cancel()
-		followAudit(ctx, c, audit, log)
+		watchAudit(ctx, c, audit, log)
 	})
 	control := c.Directories.ControllerControl()
 	return ovs.Daemon{
@@ -135,8 +134,8 @@ func controller(ctx context.Context, c config.Config, audit agentconfig.Audit, l
 	}.Run(ctx)
 }
 
-// linkControl makes a fixed name for the control socket of ovn-controller, which has its process' id in its name, and removes the sockets of
-// earlier ones.
+// linkControl creates a link with a fixed name to the control socket of ovn-controller, whose name has the process ID, and removes the sockets of earlier
+// processes.
 func linkControl(fixed string, pid int) error {
 	name := strings.TrimSuffix(fixed, ".ctl")
 	target := fmt.Sprintf("%s.%d.ctl", name, pid)
@@ -158,22 +157,23 @@ func linkControl(fixed string, pid int) error {
 	return nil
 }
 
-// waitForTLS waits for the files of TLS if an endpoint of nodes needs them. The processes read renewed files themselves.
+// waitForTLS waits for the TLS files if nodes use an ssl endpoint. The processes reload renewed files themselves.
 func waitForTLS(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if !c.UsesTLS() {
 		return nil
 	}
-	return wait(ctx, log, "the certificate", present(c.PrivateKey, c.Certificate, c.Authority))
+	return wait(ctx, log, "the certificate", present(c.PrivateKey, c.Certificate, c.CA))
 }
 
 func tls(c config.Config) []string {
 	if !c.UsesTLS() {
 		return nil
 	}
-	return []string{"--private-key=" + c.PrivateKey, "--certificate=" + c.Certificate, "--ca-cert=" + c.Authority}
+	return []string{"--private-key=" + c.PrivateKey, "--certificate=" + c.Certificate, "--ca-cert=" + c.CA}
 }
 
-// environment has ovn-controller find the control socket of ovs-vswitchd's bridges, and all of them keep other files where sockets are.
+// environment returns the environment in which ovn-controller finds the control socket of ovs-vswitchd's bridges, and all processes store other files next to
+// the sockets.
 func environment(c config.Config) []string {
 	return []string{"OVS_RUNDIR=" + c.Directories.SwitchRun, "OVN_RUNDIR=" + c.Directories.Run, "OVN_DBDIR=" + c.Directories.Data}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// Display prints the bridges of the node, and the logical network on a master.
+// Display prints the bridges of the node, and on a master the logical network.
 func Display(ctx context.Context, c config.Config, out io.Writer) error {
 	d := c.Directories
 	return show(ctx, out, [][]string{
@@ -22,7 +22,7 @@ func Display(ctx context.Context, c config.Config, out io.Writer) error {
 	})
 }
 
-// Debug prints what is known of Open vSwitch and OVN on the node: interfaces, flows, the connection of ovn-controller, logical flows.
+// Debug prints the state of Open vSwitch and OVN on the node: interfaces, flows, the connection of ovn-controller, logical flows.
 func Debug(ctx context.Context, c config.Config, out io.Writer) error {
 	d := c.Directories
 	return errors.Join(Display(ctx, c, out), show(ctx, out, [][]string{
@@ -36,7 +36,7 @@ func Debug(ctx context.Context, c config.Config, out io.Writer) error {
 	}))
 }
 
-// show runs commands and prints what they print. One whose process or database does not run on this node is named, and no error.
+// show runs commands and prints their output. A command whose process or database does not run on this node is reported, but is not an error.
 func show(ctx context.Context, out io.Writer, commands [][]string) error {
 	var errs []error
 	for _, command := range commands {

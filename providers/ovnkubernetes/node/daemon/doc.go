@@ -1,3 +1,3 @@
-// Package daemon runs the processes of Open vSwitch and OVN that a node of OVN-Kubernetes needs, each in the foreground and until its
-// context ends: it prepares databases, waits for what a process needs, and ends it so that pods keep their network.
+// Package daemon runs the processes of Open vSwitch and OVN on a node of OVN-Kubernetes, each in the foreground until its context ends. It prepares databases,
+// waits for prerequisites, and ends processes such that pods keep their network.
 package daemon

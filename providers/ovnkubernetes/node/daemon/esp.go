@@ -5,7 +5,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/ipsec"
 )
 
-// ESP returns who encrypts the tunnels of the node.
+// ESP returns the ESP implementation that encrypts the tunnels of the node.
 func ESP(c config.Config) (ipsec.ESP, error) {
 	_, userspace, err := Underlay(c)
 	if err != nil {

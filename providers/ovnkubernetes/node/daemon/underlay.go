@@ -5,11 +5,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
 
-// TunnelBridge is the bridge whose local port has the tunnel endpoint's address, with the userspace datapath.
+// TunnelBridge is the bridge whose local port has the tunnel endpoint's address with the userspace datapath.
 const TunnelBridge = "br-tun"
 
-// Underlay returns the way of tunnel packets, without its MTU, and whether there is one: with the kernel's datapath it is the node's own
-// network.
+// Underlay returns the underlay for tunnel packets, without its MTU, and whether it is used: with the kernel datapath the node's own network is the underlay.
 func Underlay(c config.Config) (ovs.Underlay, bool, error) {
 	userspace := c.Datapath == config.DatapathUserspace
 	if c.Datapath == config.DatapathAuto {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// look is how often a prerequisite is looked at, remind how often the log names what is still missing.
-	look   = 100 * time.Millisecond
-	remind = 30 * time.Second
+	// pollInterval is how often a prerequisite is checked, logInterval how often a missing one is logged.
+	pollInterval = 100 * time.Millisecond
+	logInterval  = 30 * time.Second
 )
 
-// wait waits until a check succeeds. The error is that of the context.
+// wait waits until a check succeeds. It returns the error of the context.
 func wait(ctx context.Context, log *slog.Logger, what string, check func(context.Context) error) error {
 	var reported time.Time
 	for {
@@ -26,19 +26,19 @@ func wait(ctx context.Context, log *slog.Logger, what string, check func(context
 		if err == nil {
 			return nil
 		}
-		if now := time.Now(); now.Sub(reported) >= remind {
+		if now := time.Now(); now.Sub(reported) >= logInterval {
 			reported = now
 			log.Info("waiting for "+what, "state", err)
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w", what, ctx.Err())
-		case <-time.After(look):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// listening checks that a process listens on a unix socket.
+// listening checks that a process listens on a Unix socket.
 func listening(socket string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)

@@ -26,21 +26,20 @@ import (
 )
 
 const (
-	// lookEvery is how often charon is compared with what is desired although nothing was reported.
-	lookEvery = 10 * time.Second
-	settle    = 20 * time.Millisecond
-	// steady is for how long a node must have had keys with a peer before it uses them while packets in the clear are accepted, too: the peer may
-	// have yet to install its own.
+	// resyncInterval is how often charon is compared with the desired state without a change.
+	resyncInterval = 10 * time.Second
+	debounce       = 20 * time.Millisecond
+	// steady is how long a node must have had keys with a peer before it uses them in phase Accept: the peer may not have installed its own yet.
 	steady = time.Second
-	// retryAfter is how long after a node has begun to agree on keys with a peer it begins again. otherAfter is after how long without keys the side begins
-	// that does not by Initiates.
+	// retryAfter is the delay after which a node initiates keys with a peer again. otherAfter is the time without keys after which the other side than that of
+	// Initiates initiates, too.
 	retryAfter, otherAfter = 3 * time.Second, 15 * time.Second
-	// surplusAfter is after how long a second association with a peer is removed. Charon removes what it has replaced after ten seconds.
+	// surplusAfter is the time after which a second association with a peer is removed. Charon removes a replaced one after ten seconds.
 	surplusAfter = 15 * time.Second
-	// lateAfter is after how long without keys with a peer that is a problem.
+	// lateAfter is the time after which missing keys with a peer are a problem.
 	lateAfter = 30 * time.Second
-	// certificateEvery is how often the certificate is compared with what is wanted, refusedPause how long to wait after it was refused.
-	certificateEvery, refusedPause = 10 * time.Second, 5 * time.Minute
+	// certificateInterval is how often the certificate is checked. refusedPause is the delay after a refused request.
+	certificateInterval, refusedPause = 10 * time.Second, 5 * time.Minute
 )
 
 const (
@@ -50,24 +49,24 @@ const (
 	topicPeers       agent.Topic = "peers"
 	topicNodes       agent.Topic = "nodes"
 	topicRoutes      agent.Topic = "routes"
-	topicGuard       agent.Topic = "guard"
+	topicCleartext   agent.Topic = "guard"
 	topicAPI         agent.Topic = "api"
 	topicReport      agent.Topic = "report"
 )
 
-// Options are what Run needs. All fields must be set.
+// Options is the configuration of Run. All fields are required.
 type Options struct {
 	agent.Process
 	Config config.Config
-	// Client reads nodes, and annotates the pod of the agent.
+	// Client reads nodes, and annotates the agent's pod.
 	Client kubernetes.Interface
 	// Signer signs the certificate of the node.
 	Signer nodecert.Signer
-	// ESP is who encrypts.
+	// ESP is the ESP implementation.
 	ESP ESP
 }
 
-// status is what the agent reports beside its problems.
+// status is the agent's status in addition to problems.
 type status struct {
 	ready  bool
 	report agentconfig.Report
@@ -84,30 +83,30 @@ type state struct {
 	changed  agent.Trigger
 	metrics  *metrics
 	reasons  reasons
-	// phase is the phase that the node is in; empty before it is known.
+	// phase is the current phase; empty until it is known.
 	phase agentconfig.Phase
-	// member is true if the node had a certificate when the agent started: peers may have keys with it.
-	member bool
-	// charon is what the agent knows of the charon that runs.
+	// hadCertificate is true if the node had a certificate when the agent started: peers may have keys with it.
+	hadCertificate bool
+	// charon is the agent's connection to charon.
 	charon charonState
 	peers  map[string]*peerState
 }
 
-// peerState is what the agent remembers of a peer.
+// peerState is the state of the keys with a peer.
 type peerState struct {
-	// since is when its keys became complete, or incomplete. begun is when the agreement was begun last.
-	since, begun time.Time
-	complete     bool
+	// since is when complete last changed. initiated is when keys were last initiated.
+	since, initiated time.Time
+	complete         bool
 }
 
-// hurries reports whether the side begins that does not by Initiates, of a peer without keys: once after its charon has started again, at since, so that the
-// peer does not use the keys of the former one any more, and when there have been none for long. A charon that is the first leaves it to the other side, as two
-// that begin at the same moment have keys twice.
-func (p peerState) hurries(now, since time.Time, again bool) bool {
-	return again && p.begun.Before(since) || now.Sub(p.since) > otherAfter && !p.complete
+// shouldInitiate reports whether the node initiates keys with a peer although Initiates selects the other side. It does so once after charon has restarted (at
+// since, if restarted is true), so that the peer stops using the keys of the former charon, and when keys have been missing for otherAfter. The first charon
+// leaves it to the other side, since simultaneous initiation creates two associations.
+func (p peerState) shouldInitiate(now, since time.Time, restarted bool) bool {
+	return restarted && p.initiated.Before(since) || now.Sub(p.since) > otherAfter && !p.complete
 }
 
-// reasons are why charon has no keys with peers, by the name of the connection.
+// reasons are charon's reasons for missing keys, by the name of the connection.
 type reasons struct {
 	mu  sync.Mutex
 	all map[string]string
@@ -128,16 +127,16 @@ func (r *reasons) get(connection string) string {
 	return r.all[connection]
 }
 
-// Identity is the certificate of a node for IPsec, and where the node keeps it.
+// Identity returns the certificate identity of a node for IPsec.
 func Identity(node string, c config.Config) nodecert.Identity {
 	return nodecert.Identity{
 		For: "IPsec", Prefix: "ovn-ipsec-",
 		Template: x509.CertificateRequest{Subject: pkix.Name{CommonName: node, Organization: []string{"ovnkubernetes"}}, DNSNames: []string{node}},
-		Dir:      c.Directories.State, Base: "ipsec", CAFile: c.IPsec.Authority,
+		Dir:      c.Directories.State, Base: "ipsec", CAFile: c.IPsec.CA,
 	}
 }
 
-// Run is the agent. It ends with the context. Then charon ends, too, and with it the keys of this node: what the phase says of packets in the clear stays.
+// Run runs the agent until the context ends. Charon and the keys of this node end, too. The handling of unencrypted packets stays as in the current phase.
 func Run(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(o.Config.Directories.State, 0o700); err != nil {
 		return fmt.Errorf("create directory of the agent: %w", err)
@@ -147,7 +146,7 @@ func Run(ctx context.Context, o Options) error {
 		peers: map[string]*peerState{},
 	}
 	before, _ := s.identity.Load(time.Now())
-	s.member = before != nil
+	s.hadCertificate = before != nil
 	s.metrics = newMetrics(o.Version, s)
 	s.nodes = newNodes(o.Client, s.changed.Fire)
 	health := agent.Health{
@@ -174,20 +173,20 @@ func Run(ctx context.Context, o Options) error {
 		})
 	})
 	group.Go(func() error {
-		agent.Keeper{Apply: s.apply, Every: lookEvery, Settle: settle, Changed: s.changed, Now: time.Now, Beat: &s.beat}.Run(ctx)
+		agent.Loop{Apply: s.apply, Interval: resyncInterval, Debounce: debounce, Changed: s.changed, Now: time.Now, Beat: &s.beat}.Run(ctx)
 		return nil
 	})
 	err := group.Wait()
 	s.charon.close()
 	err = errors.Join(err, s.ESP.remove())
 	if s.phase == agentconfig.PhasePlain {
-		// IPsec is turned off: nothing is left of it.
+		// IPsec is being disabled, so nothing may remain.
 		err = errors.Join(err, Remove(context.WithoutCancel(ctx), o.Config))
 	}
 	return err
 }
 
-// apply makes the node as it should be. Each step reports its own problem. That something is not there yet is no error: what it waits for is watched.
+// apply reconciles the node. Each step reports its own problem. A missing prerequisite is not an error, since it is watched.
 func (s *state) apply(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -200,8 +199,8 @@ func (s *state) apply(ctx context.Context) error {
 	if s.phase == "" {
 		return nil
 	}
-	err = Guard(ctx, s.phase, s.Config.TunnelAddress, s.Config.TunnelPort, s.ESP)
-	s.board.Note(topicGuard, err)
+	err = BlockCleartext(ctx, s.phase, s.Config.TunnelAddress, s.Config.TunnelPort, s.ESP)
+	s.board.Note(topicCleartext, err)
 	if err != nil {
 		return err
 	}
@@ -211,20 +210,20 @@ func (s *state) apply(ctx context.Context) error {
 	}
 	associations, err := s.converge(ctx, peers, encapsulation)
 	s.board.Note(topicCharon, err)
-	s.follow(peers, associations)
+	s.updatePeers(peers, associations)
 	s.board.Note(topicPeers, s.peerProblem(peers))
 	if err == nil {
 		err = s.ESP.direct(ctx, s.encrypted(peers))
 		s.board.Note(topicRoutes, err)
 	}
 	if err != nil {
-		// Charon starts, or has ended: it is tried again soon, and not with the back-off of errors.
+		// Charon is starting or has ended: retry soon, without the back-off of errors.
 		time.AfterFunc(charonRetry, s.changed.Fire)
 	}
 	return nil
 }
 
-// Phase is the phase that the operator has set, by the files of the ConfigMap; empty where IPsec is off.
+// Phase returns the phase in the files of the ConfigMap; empty while IPsec is off.
 func Phase(dir string) (agentconfig.Phase, error) {
 	phase, _, err := readConfiguration(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -233,7 +232,7 @@ func Phase(dir string) (agentconfig.Phase, error) {
 	return phase, err
 }
 
-// readConfiguration reads what the operator has set.
+// readConfiguration reads the phase and the encapsulation.
 func readConfiguration(dir string) (agentconfig.Phase, string, error) {
 	word := func(key string) (string, error) {
 		text, err := os.ReadFile(filepath.Join(dir, key))
@@ -254,7 +253,7 @@ func readConfiguration(dir string) (agentconfig.Phase, string, error) {
 	return phase, encapsulation, err
 }
 
-// desiredPeers returns the other nodes: those of the API server, or those that it named last while it does not answer.
+// desiredPeers returns the other nodes: those of the API server, or the saved ones until it responds.
 func (s *state) desiredPeers() ([]Peer, bool) {
 	file := peersFile(filepath.Join(s.Config.Directories.State, "ipsec-peers.json"))
 	s.board.Note(topicAPI, s.nodes.problem())
@@ -269,8 +268,8 @@ func (s *state) desiredPeers() ([]Peer, bool) {
 	return peers, true
 }
 
-// follow remembers since when peers have keys.
-func (s *state) follow(peers []Peer, associations []Association) {
+// updatePeers updates the state of the keys with peers.
+func (s *state) updatePeers(peers []Peer, associations []Association) {
 	now := time.Now()
 	next := map[string]*peerState{}
 	for _, p := range peers {
@@ -293,7 +292,7 @@ func (s *state) follow(peers []Peer, associations []Association) {
 	s.peers = next
 }
 
-// encrypted returns the peers to which packets are encrypted: all where that is required, also those without keys, whose packets are dropped.
+// encrypted returns the peers to which packets are encrypted. In phase Require these are all peers: packets to those without keys are dropped.
 func (s *state) encrypted(peers []Peer) []netip.Addr {
 	var out []netip.Addr
 	for _, p := range peers {
@@ -317,7 +316,7 @@ func (s *state) missingPeers() []string {
 	return out
 }
 
-// peerProblem names the peers that have had no keys for long, with what charon says.
+// peerProblem returns an error with the peers whose keys have been missing for lateAfter, with charon's reasons.
 func (s *state) peerProblem(peers []Peer) error {
 	var errs []error
 	for _, p := range peers {
@@ -333,7 +332,7 @@ func (s *state) peerProblem(peers []Peer) error {
 	return errors.Join(errs...)
 }
 
-// publish updates the status. Ready is a node that can agree on keys: it has a certificate, and charon has its connections.
+// publish updates the status. A node is ready if it has a certificate and charon has its connections.
 func (s *state) publish() {
 	pair, _ := s.pair.Get()
 	view := s.board.View()
@@ -341,11 +340,11 @@ func (s *state) publish() {
 	if pair != nil {
 		report.Expires = new(pair.Leaf.NotAfter.UTC())
 	}
-	ready := pair != nil && s.phase != "" && !view.Problems.Has(topicConfig, topicCharon, topicGuard, topicRoutes)
+	ready := pair != nil && s.phase != "" && !view.Problems.Has(topicConfig, topicCharon, topicCleartext, topicRoutes)
 	s.board.Update(func(b *status) bool { b.ready, b.report = ready, report; return true })
 }
 
-// keepCertificate keeps a certificate of the node until the context ends.
+// keepCertificate renews the node's certificate until the context ends.
 func (s *state) keepCertificate(ctx context.Context) {
 	for ctx.Err() == nil {
 		pair, loadErr := s.identity.Load(time.Now())
@@ -357,7 +356,7 @@ func (s *state) keepCertificate(ctx context.Context) {
 		s.changed.Fire()
 		if !nodecert.Due(pair, time.Now()) {
 			s.board.Note(topicCertificate, nil)
-			agent.Pause(ctx, certificateEvery, nil)
+			agent.Pause(ctx, certificateInterval, nil)
 			continue
 		}
 		err := s.identity.Renew(ctx, s.Signer, time.Now)
@@ -366,7 +365,7 @@ func (s *state) keepCertificate(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
-			s.Log.Info("the node has a certificate for IPsec")
+			s.Log.Info("issued a certificate for IPsec")
 			s.metrics.renewals.Inc()
 			s.board.Note(topicCertificate, nil)
 			continue
@@ -375,7 +374,7 @@ func (s *state) keepCertificate(ctx context.Context) {
 		default:
 			s.board.Note(topicCertificate, fmt.Errorf("the node's certificate is not renewed; it expires at %s: %w", pair.Leaf.NotAfter.UTC().Format(time.RFC3339), err))
 		}
-		pause := certificateEvery
+		pause := certificateInterval
 		if errors.Is(err, nodecert.ErrRefused) {
 			pause = refusedPause
 		}

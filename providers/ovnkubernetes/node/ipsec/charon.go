@@ -13,19 +13,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 )
 
-// plugins are what both ways of encryption need.
+// plugins are charon's plugins for both ESP implementations.
 var plugins = []string{
 	"random", "nonce", "openssl", "pem", "pkcs1", "pkcs8", "x509", "constraints", "pubkey", "hmac", "kdf", "socket-default", "kernel-netlink", "vici",
 }
 
-// configuration returns the text of strongswan.conf. Files of the node are not read. more are plugins of the way of encryption, which come
-// first: of two plugins that can install keys charon uses the first.
+// configuration returns the content of strongswan.conf. Files of the node are not read. more are plugins of the ESP implementation, which come first: charon
+// uses the first plugin that can install keys.
 //
-// The plugin for user space routes all packets to a peer to its interface, and drops what no child covers, keys included. Its routes are in a table that
-// is not used: the rule for it comes after those of the kernel.
+// The userspace plugin routes all packets to a peer to its interface, and drops packets without a child, including those of the key exchange. Its routes are
+// in an unused table, whose rule comes after those of the kernel.
 //
-// A lost packet of the key exchange is repeated after one second, and a peer that does not answer for about eight seconds is given up, so that a node that
-// was replaced is noticed. Certificates are presented again before the former keys are removed.
+// A lost packet of the key exchange is repeated after one second, and a peer that does not respond for about eight seconds is given up, so that a replaced
+// node is detected. Reauthentication precedes the removal of the former keys.
 func configuration(socket string, more ...string) string {
 	return fmt.Sprintf(`charon {
   load_modular = no
@@ -60,20 +60,20 @@ func configuration(socket string, more ...string) string {
 `, strings.Join(slices.Concat(more, plugins), " "), unusedTable, unusedPriority, socket)
 }
 
-// daemon is charon as a process.
+// daemon is the process of charon.
 type daemon struct {
 	// runDir has the socket and the configuration. It must not be shared between nodes.
 	runDir string
-	// command starts charon; tests give it a /run of its own.
+	// command starts charon; tests run it with a separate /run.
 	command []string
 	log     *slog.Logger
-	// reasons gets what charon says of a peer with which it cannot agree.
+	// reasons receives charon's errors about peers.
 	reasons *reasons
 }
 
 func (d daemon) socket() string { return filepath.Join(d.runDir, "charon.vici") }
 
-// run runs charon until the context ends, and again whenever it ends. started is called with its process.
+// run runs charon until the context ends, and restarts it whenever it ends. started is called with its process ID.
 func (d daemon) run(ctx context.Context, e ESP, started func(pid int)) error {
 	if err := os.MkdirAll(d.runDir, 0o700); err != nil {
 		return fmt.Errorf("create directory of charon: %w", err)
@@ -88,15 +88,15 @@ func (d daemon) run(ctx context.Context, e ESP, started func(pid int)) error {
 	}.Keep(ctx)
 }
 
-// line matches a line of charon about a connection: its name, and what is said.
+// line matches a log line of charon about a connection: its name and the message.
 var line = regexp.MustCompile(`<(` + namePrefix + `[^|>]+)\|\d+> (.*)`)
 
-// bad are words of lines that say why there are no keys.
-var bad = []string{"failed", "unable", "error", "invalid", "no trusted", "not found", "giving up", "no private key"}
+// errorWords are words in messages that explain missing keys.
+var errorWords = []string{"failed", "unable", "error", "invalid", "no trusted", "not found", "giving up", "no private key"}
 
-// level is that of a line of charon, which has no levels in its log. What it repeats for each exchange of keys is for debugging.
+// level returns the level of a log line, since charon's log has no levels. Routine messages have level debug.
 func (d daemon) level(text string) slog.Level {
-	if !slices.ContainsFunc(bad, func(word string) bool { return strings.Contains(text, word) }) {
+	if !slices.ContainsFunc(errorWords, func(word string) bool { return strings.Contains(text, word) }) {
 		return slog.LevelDebug
 	}
 	if parts := line.FindStringSubmatch(text); parts != nil {

@@ -21,32 +21,32 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// charonRetry is how soon a command to charon is repeated that failed.
+// charonRetry is the delay before a failed command to charon is repeated.
 const charonRetry = 200 * time.Millisecond
 
-// errNoCertificate is that the node cannot authenticate yet; the certificate is a topic of its own.
+// errNoCertificate means that the node cannot authenticate yet; the certificate has its own topic.
 var errNoCertificate = errors.New("charon has nothing to authenticate the node with yet")
 
-// charonState is a connection to charon, and what was loaded over it. Its zero value with a socket is ready.
+// charonState is a connection to charon and the state loaded over it. A zero value with a socket is ready for use.
 type charonState struct {
 	socket string
 	mu     sync.Mutex
-	// stale is true after charon has started again: it knows nothing of what was loaded. starts is how often it has started.
+	// stale is true after charon has restarted and lost the loaded state. starts is the number of starts.
 	stale  bool
 	starts int
 
 	session *session
-	// events is a connection of its own: its events are read as they come.
+	// events is a separate connection for events.
 	events      *session
 	since       time.Time
 	credentials string
-	// connections are hashes of what was loaded, by name.
+	// connections are hashes of the loaded connections, by name.
 	connections map[string]string
-	// surplus is since when associations are there that others make superfluous, by their IDs.
+	// surplus has, by ID, the time since when associations have been superfluous.
 	surplus map[uint32]time.Time
 }
 
-// restarted notes that charon has started.
+// restarted records a start of charon.
 func (c *charonState) restarted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *charonState) restarted() {
 	c.starts++
 }
 
-// first reports whether no charon ran before the one that runs, as far as the agent has seen.
+// first reports whether the agent has started charon only once.
 func (c *charonState) first() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *charonState) close() {
 	c.surplus = nil
 }
 
-// open returns the connection, which is a new one after charon has started again.
+// open returns the connection. It reconnects after charon has restarted.
 func (c *charonState) open(fire func()) (*session, error) {
 	c.mu.Lock()
 	stale := c.stale
@@ -87,7 +87,7 @@ func (c *charonState) open(fire func()) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := commands.lists(); err != nil {
+	if err := commands.subscribeList(); err != nil {
 		return nil, errors.Join(err, commands.Close())
 	}
 	watch, err := dial(c.socket)
@@ -103,13 +103,13 @@ func (c *charonState) open(fire func()) (*session, error) {
 		for range events {
 			fire()
 		}
-		fire() // it has ended
+		fire() // the connection has ended
 	}()
 	c.session, c.events, c.since, c.credentials, c.connections = &commands, &watch, time.Now(), "", map[string]string{}
 	return c.session, nil
 }
 
-// converge has charon have the connections that it should have, and begins to agree on keys where there are none. It returns what charon has agreed on.
+// converge reconciles charon's connections, and initiates missing keys. It returns charon's associations.
 func (s *state) converge(ctx context.Context, peers []Peer, encapsulation string) ([]Association, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -119,7 +119,7 @@ func (s *state) converge(ctx context.Context, peers []Peer, encapsulation string
 	}
 	associations, err := s.load(ctx, session, peers, encapsulation)
 	if err != nil && !errors.Is(err, errNoCertificate) {
-		s.charon.close() // it is made again, and everything is loaded again
+		s.charon.close() // the next call reconnects and loads everything again
 	}
 	return associations, err
 }
@@ -134,7 +134,7 @@ func (s *state) load(ctx context.Context, session *session, peers []Peer, encaps
 	}
 	desired := map[string]Connection{}
 	if s.phase != agentconfig.PhasePlain || !s.ESP.Transport() {
-		// Where the kernel encrypts, packets are in the clear as soon as there are no connections.
+		// If the kernel encrypts, packets are unencrypted as soon as there are no connections.
 		desired = Desired(Settings{
 			Name: s.Node, Address: s.Config.TunnelAddress, Port: s.Config.TunnelPort, Transport: s.ESP.Transport(), Encapsulate: encapsulation == "Always",
 			Certificate: pair.Certificate[0],
@@ -158,23 +158,23 @@ func (s *state) load(ctx context.Context, session *session, peers []Peer, encaps
 	if err := s.removeSurplus(ctx, session, peers, associations); err != nil {
 		return nil, err
 	}
-	return associations, s.begin(ctx, session, peers, associations)
+	return associations, s.initiate(ctx, session, peers, associations)
 }
 
-// removeSurplus removes associations that another one with the same peer makes superfluous, once both have been there for surplusAfter: while nodes present
-// their certificates again there are two as well, of which charon removes one.
+// removeSurplus removes superfluous associations with the same peer after surplusAfter. During reauthentication there are two as well, of which charon removes
+// one.
 func (s *state) removeSurplus(ctx context.Context, session *session, peers []Peer, associations []Association) error {
 	now, seen := time.Now(), map[uint32]time.Time{}
 	for _, id := range surplus(associations, s.Node, peers) {
-		since, known := s.charon.surplus[id]
-		if !known {
+		since, found := s.charon.surplus[id]
+		if !found {
 			since = now
 		}
 		seen[id] = since
 		if now.Sub(since) < surplusAfter {
 			continue
 		}
-		s.Log.Info("an association is removed: there is another one with the same node", "association", id)
+		s.Log.Info("removing an association, since there is another one with the same node", "association", id)
 		if err := session.terminateOne(ctx, id); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (s *state) removeSurplus(ctx context.Context, session *session, peers []Pee
 	return nil
 }
 
-// loadCredentials loads the key of the node and the CAs, unless charon has them.
+// loadCredentials loads the key of the node and the CAs if they have changed.
 func (s *state) loadCredentials(ctx context.Context, session *session, pair *tls.Certificate) error {
 	trusted, err := s.identity.Trusted()
 	if err != nil {
@@ -225,7 +225,7 @@ func hash(parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// loadConnections loads connections that differ, and removes those that are not wanted. Keys that are in use stay when a connection changes.
+// loadConnections loads changed connections, and removes undesired ones. A change of a connection does not affect existing keys.
 func (s *state) loadConnections(ctx context.Context, session *session, desired map[string]Connection) error {
 	for _, name := range slices.Sorted(maps.Keys(desired)) {
 		sum := hash(fmt.Sprintf("%+v", desired[name]))
@@ -242,7 +242,7 @@ func (s *state) loadConnections(ctx context.Context, session *session, desired m
 		return err
 	}
 	for _, name := range loaded {
-		if _, wanted := desired[name]; wanted {
+		if _, found := desired[name]; found {
 			continue
 		}
 		if err := session.unload(ctx, name); err != nil {
@@ -253,9 +253,9 @@ func (s *state) loadConnections(ctx context.Context, session *session, desired m
 	return nil
 }
 
-// begin begins to agree on keys with peers with which there are none: the side that Initiates says, the other one when it hurries.
-func (s *state) begin(ctx context.Context, session *session, peers []Peer, associations []Association) error {
-	now, again := time.Now(), s.member || !s.charon.first()
+// initiate initiates missing keys with peers, according to Initiates and shouldInitiate.
+func (s *state) initiate(ctx context.Context, session *session, peers []Peer, associations []Association) error {
+	now, restarted := time.Now(), s.hadCertificate || !s.charon.first()
 	for _, p := range peers {
 		lacks := missing(associations, p)
 		one := s.peers[p.Name]
@@ -266,12 +266,12 @@ func (s *state) begin(ctx context.Context, session *session, peers []Peer, assoc
 			one = &peerState{since: now}
 			s.peers[p.Name] = one
 		}
-		mine := Initiates(s.Node, p) || one.hurries(now, s.charon.since, again)
+		initiates := Initiates(s.Node, p) || one.shouldInitiate(now, s.charon.since, restarted)
 		connecting := slices.ContainsFunc(associations, func(a Association) bool { return a.Connection == nameOf(p.Name) && !a.Established })
-		if !mine || connecting || now.Sub(one.begun) < retryAfter && one.begun.After(s.charon.since) {
+		if !initiates || connecting || now.Sub(one.initiated) < retryAfter && one.initiated.After(s.charon.since) {
 			continue
 		}
-		one.begun = now
+		one.initiated = now
 		for _, child := range lacks {
 			if err := session.initiate(ctx, nameOf(p.Name), child); err != nil {
 				return err

@@ -16,36 +16,36 @@ type Peer struct {
 	Address netip.Addr
 }
 
-// Settings are what all connections of a node have in common.
+// Settings are the common settings of a node's connections.
 type Settings struct {
 	// Name and Address are the node's own.
 	Name    string
 	Address netip.Addr
 	// Port is the UDP port of Geneve.
 	Port uint16
-	// Transport is true if the kernel encrypts: packets keep their addresses. Otherwise they are wrapped in new ones.
+	// Transport is true if the kernel encrypts in transport mode; false for tunnel mode.
 	Transport bool
-	// Encapsulate is true if encrypted packets are always wrapped in UDP. Otherwise they are where an address is translated on the way.
+	// Encapsulate is true if encrypted packets are always encapsulated in UDP. Otherwise they are only with NAT.
 	Encapsulate bool
-	// Certificate is the node's, in DER form.
+	// Certificate is the node's certificate in DER form.
 	Certificate []byte
 }
 
 const (
-	// ikeProposal and espProposal are the algorithms: AES-GCM with 128 bits, as OVN's own IPsec uses, and a key exchange on an elliptic curve.
+	// ikeProposal and espProposal are the algorithms: AES-GCM with 128 bits, as in OVN's own IPsec, and a key exchange on an elliptic curve.
 	ikeProposal = "aes256gcm16-prfsha384-ecp384"
 	espProposal = "aes128gcm16-ecp256"
-	// dpdDelay is after how much silence a node asks whether the other one is alive.
+	// dpdDelay is the time without packets after which a peer is probed.
 	dpdDelay = 5 * time.Second
-	// authEvery is how often nodes present their certificates again: one whose certificate has expired is cut off after that time.
-	authEvery = 12 * time.Hour
-	// keysEvery is how often keys are replaced.
-	keysEvery = 4 * time.Hour
-	// The names of the two children of each connection: packets to the port of the peer, and packets to the own port.
+	// reauthInterval is how often nodes reauthenticate: a node whose certificate has expired is cut off after that time.
+	reauthInterval = 12 * time.Hour
+	// rekeyInterval is how often keys are replaced.
+	rekeyInterval = 4 * time.Hour
+	// Names of the two children of each connection: packets to the peer's port, and packets to the node's port.
 	childTo, childFrom = "to", "from"
 )
 
-// Connection is a connection as vici, the protocol of charon, has it.
+// Connection is a connection in the format of charon's protocol vici.
 type Connection struct {
 	Version    string           `vici:"version"`
 	Local      []string         `vici:"local_addrs"`
@@ -85,16 +85,16 @@ type child struct {
 	Close     string   `vici:"close_action"`
 }
 
-// namePrefix begins the names of connections of this package.
+// namePrefix is the name prefix of this package's connections.
 const namePrefix = "ovn-"
 
-// nameOf is the name of the connection with a peer. Dots would separate sections.
+// nameOf returns the name of the connection with a peer. vici does not allow dots in it.
 func nameOf(peer string) string { return namePrefix + strings.ReplaceAll(peer, ".", "_") }
 
-// identity is what a node is called in its certificate: a DNS name, also where its name looks like an address.
+// identity returns the identity of a node in its certificate: a DNS name, even if the node's name looks like an address.
 func identity(node string) string { return "fqdn:" + node }
 
-// Desired returns the connections that charon is to have, by name: one with every peer. No connection begins by itself: see Initiates.
+// Desired returns the desired connections of charon by name, one for each peer. No connection starts automatically: see Initiates.
 func Desired(s Settings, peers []Peer) map[string]Connection {
 	mode, encap := "tunnel", "no"
 	if s.Transport {
@@ -113,13 +113,13 @@ func Desired(s Settings, peers []Peer) map[string]Connection {
 		for name, ports := range map[string][2]string{childTo: {"", port}, childFrom: {port, ""}} {
 			children[name] = child{
 				LocalTS: selectors(s.Address, ports[0]), RemoteTS: selectors(p.Address, ports[1]), Mode: mode, Proposals: []string{espProposal},
-				Rekey: seconds(keysEvery), DPDAction: "clear", Start: "none", Close: "none",
+				Rekey: seconds(rekeyInterval), DPDAction: "clear", Start: "none", Close: "none",
 			}
 		}
 		out[nameOf(p.Name)] = Connection{
 			Version: "2", Local: []string{s.Address.String()}, Remote: []string{p.Address.String()}, Proposals: []string{ikeProposal},
-			// A node that starts again replaces what the other one still has.
-			Unique: "replace", DPD: seconds(dpdDelay), Reauth: seconds(authEvery), Mobike: "no", Encap: encap, Tries: "1", Certify: "always",
+			// The connection of a restarted node replaces the one that its peer still has.
+			Unique: "replace", DPD: seconds(dpdDelay), Reauth: seconds(reauthInterval), Mobike: "no", Encap: encap, Tries: "1", Certify: "always",
 			LocalAuth:  local{Auth: "pubkey", ID: identity(s.Name), Certificates: []string{string(s.Certificate)}},
 			RemoteAuth: remote{Auth: "pubkey", ID: identity(p.Name)},
 			Children:   children,
@@ -130,45 +130,45 @@ func Desired(s Settings, peers []Peer) map[string]Connection {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
 
-// Initiates reports whether it is a node, and not its peer, that begins their connection. If both did, each would remove that of the other.
+// Initiates reports whether a node, and not its peer, initiates their connection. If both did, each would remove the other's association.
 func Initiates(self string, peer Peer) bool { return self < peer.Name }
 
-// Association is what charon has agreed on with a peer.
+// Association is charon's association with a peer.
 type Association struct {
 	// Connection is the name of the connection.
 	Connection string
-	// Established is true if both sides have authenticated; Children are the names of the children whose keys are in use.
+	// Established is true if both sides have authenticated. Children are the names of the children with installed keys.
 	Established bool
 	Children    []string
 	// ID is charon's number of the association: later ones have higher numbers.
 	ID uint32
-	// Idle is for how many seconds no packet was sent with its keys, neverSent if none was yet.
+	// Idle is the time in seconds since the last packet was sent with its keys; neverSent if none was sent.
 	Idle uint32
 }
 
-// neverSent is the Idle of an association whose keys no packet was sent with.
+// neverSent is the Idle of an association that has sent no packet.
 const neverSent = math.MaxUint32
 
-// missing returns the children that a peer has no keys for, of all associations with it; nil if it has all.
+// missing returns the children without keys in any association with a peer; nil if all have keys.
 func missing(all []Association, peer Peer) []string {
-	var have []string
+	var found []string
 	for _, a := range all {
 		if a.Connection == nameOf(peer.Name) && a.Established {
-			have = append(have, a.Children...)
+			found = append(found, a.Children...)
 		}
 	}
 	var out []string
 	for _, name := range []string{childFrom, childTo} {
-		if !slices.Contains(have, name) {
+		if !slices.Contains(found, name) {
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-// surplus returns the IDs of associations that a node removes since it has another one with the same peer, sorted. Two nodes that begin at the same moment have
-// one each, of which charon removes none, and both would be renewed for ever. The side that Initiates removes, so that the two do not remove each other's; it
-// keeps the one that it sends packets with, so that no such packet is lost, and the latest of those that are unused.
+// surplus returns the sorted IDs of superfluous associations, which the node removes. Two nodes that initiate simultaneously create two associations; charon
+// removes neither and would renew both forever. Only the side of Initiates removes, so that the two sides do not remove each other's. It keeps the association
+// in use for sending, so that no packet is lost, and the latest one if none is in use.
 func surplus(all []Association, self string, peers []Peer) []uint32 {
 	var out []uint32
 	for _, p := range peers {
@@ -195,11 +195,11 @@ func surplus(all []Association, self string, peers []Peer) []uint32 {
 	return out
 }
 
-// stray returns the connections of associations that belong to no peer, sorted.
+// stray returns the connections of associations without a peer, sorted.
 func stray(all []Association, desired map[string]Connection) []string {
 	var out []string
 	for _, a := range all {
-		if _, wanted := desired[a.Connection]; !wanted && strings.HasPrefix(a.Connection, namePrefix) {
+		if _, found := desired[a.Connection]; !found && strings.HasPrefix(a.Connection, namePrefix) {
 			out = append(out, a.Connection)
 		}
 	}

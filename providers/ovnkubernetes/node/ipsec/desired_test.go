@@ -65,11 +65,11 @@ func TestTheOtherSideHurriesAfterARestart(t *testing.T) {
 		{"the first charon of a node that never had keys", peerState{since: since}, soon, false, false},
 		{"which has none for long", peerState{since: since}, late, false, true},
 		{"a charon that has started again", peerState{since: since}, soon, true, true},
-		{"which has begun already", peerState{since: since, begun: soon}, soon, true, false},
-		{"which had begun before it started again", peerState{since: since, begun: since.Add(-time.Second)}, soon, true, true},
+		{"which has begun already", peerState{since: since, initiated: soon}, soon, true, false},
+		{"which had begun before it started again", peerState{since: since, initiated: since.Add(-time.Second)}, soon, true, true},
 		{"keys were complete until now", peerState{since: since, complete: true}, late, false, false},
 	} {
-		if got := tc.peer.hurries(tc.now, since, tc.again); got != tc.want {
+		if got := tc.peer.shouldInitiate(tc.now, since, tc.again); got != tc.want {
 			t.Errorf("%s: %v", tc.why, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestASecondAssociationIsSurplus(t *testing.T) {
 
 func TestPacketsInTheClearAreDroppedWhenEncryptionIsRequired(t *testing.T) {
 	for _, phase := range []agentconfig.Phase{agentconfig.PhaseAccept, agentconfig.PhasePlain, ""} {
-		if rules := guardRules(phase, address("192.0.2.1"), 6081, kernel{}.conditions()); rules != nil {
+		if rules := cleartextRules(phase, address("192.0.2.1"), 6081, kernel{}.conditions()); rules != nil {
 			t.Errorf("phase %q: %v", phase, rules)
 		}
 	}
@@ -171,7 +171,7 @@ func TestPacketsInTheClearAreDroppedWhenEncryptionIsRequired(t *testing.T) {
 			`oifname != lo oifname != ovs-underlay rt ipsec missing ip saddr { 192.0.2.1 , 169.254.100.1 } udp dport 6081 counter drop`},
 	} {
 		want := map[string][]string{"arriving": {tc.arriving}, "leaving": {tc.leaving}}
-		if diff := cmp.Diff(want, guardRules(agentconfig.PhaseRequire, address("192.0.2.1"), 6081, tc.esp.conditions())); diff != "" {
+		if diff := cmp.Diff(want, cleartextRules(agentconfig.PhaseRequire, address("192.0.2.1"), 6081, tc.esp.conditions())); diff != "" {
 			t.Errorf("%s: %s", tc.esp.Name(), diff)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package ipsec encrypts the tunnels between nodes of OVN-Kubernetes. It runs strongSwan's charon, keeps a certificate of the node's own, and has charon
-// agree on keys with every other node: which connections there are is a function of the Nodes (Desired), which is compared with what charon has. Packets
-// are encrypted by the kernel, or by charon itself where the kernel cannot (ESP). What may leave and enter in the clear is a matter of the phase, which the
-// operator sets (Guard).
+// Package ipsec encrypts the tunnels between nodes of OVN-Kubernetes. It runs strongSwan's charon, maintains a certificate of the node, and has charon
+// establish keys with every other node: Desired computes the connections from the Nodes, and the agent reconciles charon with them. The kernel encrypts
+// packets, or charon itself where the kernel cannot (ESP). The phase, which the operator sets, determines whether unencrypted packets are allowed
+// (BlockCleartext).
 package ipsec

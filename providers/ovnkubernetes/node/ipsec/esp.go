@@ -13,41 +13,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ESP is who encrypts the packets of a node: the kernel, or charon itself.
+// ESP is an ESP implementation: the kernel's or charon's.
 type ESP interface {
 	// Name is "kernel" or "userspace".
 	Name() string
-	// Overhead is how many bytes encryption adds to a packet over IPv4 at most.
+	// Overhead is the maximum overhead over IPv4 in bytes.
 	Overhead() int
-	// Transport is true if packets keep their addresses.
+	// Transport is true in transport mode.
 	Transport() bool
-	// plugins are those of charon that it needs beside the common ones.
+	// plugins are the additional charon plugins.
 	plugins() []string
-	// started is called with charon's process.
+	// started is called with charon's process ID.
 	started(pid int)
-	// conditions are the clauses of nftables that are true for a packet that has been encrypted, where it arrives, and for one that will be, where it leaves.
+	// conditions returns nftables clauses that match unencrypted packets.
 	conditions() conditions
-	// direct has packets to some peers encrypted, and those to all others not. It is called after charon has started, and when peers have changed.
+	// direct routes packets to the given peers through encryption, and all others not. It is called after charon has started, and when peers have changed.
 	direct(ctx context.Context, to []netip.Addr) error
-	// remove removes what direct has left. Charon need not run.
+	// remove removes the remains of direct. Charon may have ended.
 	remove() error
 }
 
-// conditions are clauses of nftables.
+// conditions are nftables clauses.
 type conditions struct {
-	// arrivesClear is true for a packet that arrived in the clear, leavesClear for one that will leave so.
+	// arrivesClear matches a packet that arrived unencrypted. leavesClear matches one that will leave unencrypted.
 	arrivesClear, leavesClear string
 }
 
 const (
-	// kernelOverhead is that of the kernel's ESP in transport mode with AES-GCM, wrapped in UDP: the figure of OpenShift.
+	// kernelOverhead is the overhead of the kernel's ESP in transport mode with AES-GCM and UDP encapsulation: the figure of OpenShift.
 	kernelOverhead = 46
-	// userspaceOverhead is that of charon's ESP, in tunnel mode and always wrapped in UDP.
+	// userspaceOverhead is the overhead of charon's ESP in tunnel mode, always with UDP encapsulation.
 	userspaceOverhead = 73
 )
 
-// NewESP returns who encrypts: the kernel if it can and Open vSwitch uses its datapath. Packets of the userspace datapath get the node's address after the
-// kernel has decided about encryption. address is the node's, port that of Geneve, and procSys where the kernel's settings are.
+// NewESP returns the kernel's ESP if the kernel supports it and Open vSwitch uses the kernel datapath, otherwise charon's: packets of the userspace datapath
+// get the node's address after the kernel's IPsec lookup. address is that of the node, port that of Geneve, and procSys the directory of kernel parameters.
 func NewESP(address netip.Addr, port uint16, procSys string, kernelDatapath bool) (ESP, error) {
 	u := &userspace{address: address, port: port, procSys: procSys}
 	if !kernelDatapath {
@@ -63,7 +63,7 @@ func NewESP(address netip.Addr, port uint16, procSys string, kernelDatapath bool
 	return u, nil
 }
 
-// kernelESP reports whether the kernel encrypts: it adds keys between two addresses of the loopback network, and removes them.
+// kernelESP reports whether the kernel supports ESP: it adds and removes a state between two loopback addresses.
 func kernelESP() (bool, error) {
 	spi := make([]byte, 4)
 	if _, err := rand.Read(spi); err != nil {
@@ -77,16 +77,16 @@ func kernelESP() (bool, error) {
 	switch {
 	case err == nil:
 		if err := netlink.XfrmStateDel(state); err != nil {
-			return true, fmt.Errorf("remove keys that were added to find out whether the kernel encrypts: %w", err)
+			return true, fmt.Errorf("remove the state that was added to detect ESP support: %w", err)
 		}
 		return true, nil
 	case errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EAFNOSUPPORT):
 		return false, nil
 	}
-	return false, fmt.Errorf("find out whether the kernel encrypts: %w", err)
+	return false, fmt.Errorf("detect ESP support of the kernel: %w", err)
 }
 
-// kernel is the kernel's ESP. Charon gives it keys and policies, which name the port: nothing needs a route.
+// kernel is the kernel's ESP. Charon installs states and policies, which match the port: no routes are needed.
 type kernel struct{}
 
 func (kernel) Name() string                               { return "kernel" }

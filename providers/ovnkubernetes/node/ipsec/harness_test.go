@@ -66,7 +66,7 @@ type cluster struct {
 	api       *apitest.Server
 	link      netns.Namespace
 	nodes     []*machine
-	authority atomic.Pointer[certs.Authority]
+	authority atomic.Pointer[certs.CA]
 	caFile    string
 	signed    atomic.Int64
 }
@@ -117,7 +117,7 @@ func (c *cluster) create(o client.Object) {
 // newAuthority has another CA sign from now on, and nodes trust that one alone.
 func (c *cluster) newAuthority() {
 	c.t.Helper()
-	a, err := certs.NewAuthority("signer", time.Now(), 24*time.Hour)
+	a, err := certs.NewCA("signer", time.Now(), 24*time.Hour)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func (c *cluster) answer(ctx context.Context, csr *certificatesv1.CertificateSig
 	name, _ := policy.NodeOf(csr)
 	d := signer.Decide(csr, signer.Node{Name: name}, policy, time.Now())
 	condition := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved"}
-	switch d.Verdict {
+	switch d.Action {
 	case signer.Leave:
 		return
 	case signer.Sign:
@@ -160,7 +160,7 @@ func (c *cluster) answer(ctx context.Context, csr *certificatesv1.CertificateSig
 		condition.Type, condition.Reason, condition.Message = certificatesv1.CertificateDenied, d.Reason(), d.Message()
 	}
 	csr.Status.Conditions = append(csr.Status.Conditions, condition)
-	if c.api.Client.SubResource("approval").Update(ctx, csr) != nil || d.Verdict != signer.Sign {
+	if c.api.Client.SubResource("approval").Update(ctx, csr) != nil || d.Action != signer.Sign {
 		return // it is answered in the next turn
 	}
 	d.Template.NotBefore = time.Now() // so that half of its life is not over when it begins

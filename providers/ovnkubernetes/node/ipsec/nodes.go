@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// Peers returns the nodes but one with their tunnel endpoints, which are their first internal IPv4 addresses, sorted by name. A node without one is no peer
-// yet. Of two nodes that claim one address neither is a peer, and the error names them: an address says which keys a packet gets.
+// Peers returns all nodes except self with their tunnel endpoints, the first internal IPv4 addresses, sorted by name. It omits a node without one. If two
+// nodes have the same address it omits both, since the address determines the keys, and returns an error.
 func Peers(nodes []*corev1.Node, self string, own netip.Addr) ([]Peer, error) {
 	claims := map[netip.Addr][]string{own: {self}}
 	for _, n := range nodes {
@@ -59,7 +59,7 @@ func addressOf(n *corev1.Node) netip.Addr {
 	return netip.Addr{}
 }
 
-// nodes are the Nodes, as the API server has them.
+// nodes are the watched Nodes.
 type nodes struct {
 	store      cache.Store
 	controller cache.Controller
@@ -91,7 +91,7 @@ func newNodes(client kubernetes.Interface, changed func()) *nodes {
 	return n
 }
 
-// onlyAddresses drops what the agent does not read.
+// onlyAddresses removes the fields that the agent does not use.
 func onlyAddresses(object any) (any, error) {
 	if n, ok := object.(*corev1.Node); ok {
 		return &corev1.Node{
@@ -101,20 +101,20 @@ func onlyAddresses(object any) (any, error) {
 	return object, nil
 }
 
-// list returns all Nodes; ok is false before the API server has answered.
+// list returns all Nodes; ok is false until the API server has responded.
 func (n *nodes) list() (out []*corev1.Node, ok bool) {
 	if !n.controller.HasSynced() {
 		return nil, false
 	}
 	for _, o := range n.store.List() {
-		if node, is := o.(*corev1.Node); is {
+		if node, ok := o.(*corev1.Node); ok {
 			out = append(out, node)
 		}
 	}
 	return out, true
 }
 
-// problem is why the API server does not answer.
+// problem returns the last error of the API server.
 func (n *nodes) problem() error {
 	if err := n.failure.Load(); err != nil && *err != nil {
 		return fmt.Errorf("read nodes from the Kubernetes API: %w", *err)
@@ -122,7 +122,7 @@ func (n *nodes) problem() error {
 	return nil
 }
 
-// peersFile keeps the peers that the API server named last, for an agent that starts while it does not answer.
+// peersFile is the file with the last peers of the API server, for an agent that starts while it is unavailable.
 type peersFile string
 
 func (f peersFile) read() ([]Peer, error) {
@@ -131,11 +131,11 @@ func (f peersFile) read() ([]Peer, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the peers that were known: %w", err)
+		return nil, fmt.Errorf("read the saved peers: %w", err)
 	}
 	var out []Peer
 	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, nil //nolint:nilerr // it is written again once the API server answers
+		return nil, nil //nolint:nilerr // it is written again when the API server responds
 	}
 	return out, nil
 }
@@ -146,7 +146,7 @@ func (f peersFile) write(peers []Peer) error {
 		return fmt.Errorf("encode peers: %w", err)
 	}
 	if _, err := durable.WriteIfChanged(string(f), text, 0o600); err != nil {
-		return fmt.Errorf("keep peers: %w", err)
+		return fmt.Errorf("save peers: %w", err)
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
 
-// Remove removes what the agent has left on the node. It may not run.
+// Remove removes the remains of the agent from the node. The agent must not be running.
 func Remove(ctx context.Context, c config.Config) error {
-	errs := []error{Unguard(ctx), (&userspace{address: c.TunnelAddress, port: c.TunnelPort}).remove()}
+	errs := []error{UnblockCleartext(ctx), (&userspace{address: c.TunnelAddress, port: c.TunnelPort}).remove()}
 	certificate, key, pending := Identity("", c).Files()
 	for _, f := range []string{certificate, key, pending, filepath.Join(c.Directories.State, "ipsec-peers.json")} {
 		if err := os.Remove(f); !errors.Is(err, fs.ErrNotExist) {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// reportSettle is how long further changes are waited for before they are reported, reportRetry how long after an error.
-	reportSettle, reportRetry = time.Second, 5 * time.Second
+	// reportDebounce is how long the agent waits for further changes before a report. reportRetry is the delay after an error.
+	reportDebounce, reportRetry = time.Second, 5 * time.Second
 )
 
-// keepReport keeps the report of the node in the annotation of the agent's pod until the context ends. It writes nothing that is there already.
+// keepReport keeps the annotation of the agent's pod up to date until the context ends. It writes only changes.
 func (s *state) keepReport(ctx context.Context) {
 	written := ""
 	for ctx.Err() == nil {
@@ -35,7 +35,7 @@ func (s *state) keepReport(ctx context.Context) {
 			return
 		}
 		s.board.Note(topicReport, err)
-		pause := reportSettle
+		pause := reportDebounce
 		if err != nil {
 			pause = reportRetry
 		} else {

@@ -11,13 +11,13 @@ import (
 	"github.com/strongswan/govici/vici"
 )
 
-// mostListed bounds how many associations charon can list: more than one with each node of the largest cluster.
-const mostListed = 1 << 14
+// maxListed is the maximum number of associations that charon lists: more than one for each node of the largest cluster.
+const maxListed = 1 << 14
 
-// session is a connection to charon. It ends with charon.
+// session is a connection to charon. It ends with the process of charon.
 type session struct {
 	*vici.Session
-	// listed are the associations that charon lists. A streaming call of govici 0.8 can lose those that it has received together with the end of the list.
+	// listed receives the associations that charon lists. A streaming call of govici 0.8 can lose those that arrive together with the end of the list.
 	listed chan vici.Event
 }
 
@@ -29,17 +29,17 @@ func dial(socket string) (session, error) {
 	return session{Session: s}, nil
 }
 
-// lists prepares a session for associations.
-func (s *session) lists() error {
+// subscribeList prepares a session for associations.
+func (s *session) subscribeList() error {
 	if err := s.Subscribe("list-sa"); err != nil {
 		return fmt.Errorf("charon: %w", err)
 	}
-	s.listed = make(chan vici.Event, mostListed)
+	s.listed = make(chan vici.Event, maxListed)
 	s.NotifyEvents(s.listed)
 	return nil
 }
 
-// call gives a command. Its argument is marshalled; nil is none.
+// call executes a command. argument is marshalled; it may be nil.
 func (s session) call(ctx context.Context, command string, argument any) (*vici.Message, error) {
 	var in *vici.Message
 	if argument != nil {
@@ -58,7 +58,7 @@ func (s session) call(ctx context.Context, command string, argument any) (*vici.
 	return out, nil
 }
 
-// loadCredentials replaces the key and the CAs, all of them in DER form but the key, which is in PEM form. Keys that are in use stay so.
+// loadCredentials replaces the key (PEM) and the CAs (DER). Existing associations are not affected.
 func (s session) loadCredentials(ctx context.Context, key string, authorities []string) error {
 	if _, err := s.call(ctx, "clear-creds", nil); err != nil {
 		return err
@@ -79,18 +79,18 @@ func (s session) load(ctx context.Context, name string, c Connection) error {
 	return err
 }
 
-// unload removes a connection, and its keys.
+// unload removes a connection and its keys.
 func (s session) unload(ctx context.Context, name string) error {
 	_, err := s.call(ctx, "unload-conn", map[string]any{"name": name})
 	return errors.Join(err, s.terminate(ctx, name))
 }
 
-// terminate removes the keys of a connection. That there are none is no error.
+// terminate removes the keys of a connection. Missing keys are not an error.
 func (s session) terminate(ctx context.Context, name string) error {
 	return s.end(ctx, map[string]any{"ike": name})
 }
 
-// terminateOne removes one association of those that a connection has. That it is gone is no error.
+// terminateOne removes one association of a connection. A missing association is not an error.
 func (s session) terminateOne(ctx context.Context, id uint32) error {
 	return s.end(ctx, map[string]any{"ike-id": strconv.FormatUint(uint64(id), 10)})
 }
@@ -104,13 +104,13 @@ func (s session) end(ctx context.Context, which map[string]any) error {
 	return err
 }
 
-// initiate begins a child of a connection and does not wait for it.
+// initiate initiates a child of a connection without waiting for it.
 func (s session) initiate(ctx context.Context, name, child string) error {
 	_, err := s.call(ctx, "initiate", map[string]any{"ike": name, "child": child, "timeout": "-1", "init-limits": "no"})
 	return err
 }
 
-// loaded returns the names of the connections that charon has.
+// loaded returns the names of charon's connections.
 func (s session) loaded(ctx context.Context) ([]string, error) {
 	out, err := s.call(ctx, "get-conns", nil)
 	if err != nil {
@@ -123,11 +123,11 @@ func (s session) loaded(ctx context.Context) ([]string, error) {
 type childSA struct {
 	Name  string `vici:"name"`
 	State string `vici:"state"`
-	// Idle is for how many seconds no packet was sent; empty if none was yet.
+	// Idle is the time in seconds since the last sent packet; empty if none was sent.
 	Idle string `vici:"use-out"`
 }
 
-// associations returns what charon has agreed on with all peers. All that it lists has arrived when the command ends.
+// associations returns charon's associations. All listed ones have arrived when the command ends.
 func (s session) associations(ctx context.Context) ([]Association, error) {
 	if _, err := s.call(ctx, "list-sas", nil); err != nil {
 		return nil, err

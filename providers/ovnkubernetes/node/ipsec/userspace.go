@@ -22,25 +22,25 @@ import (
 )
 
 const (
-	// routeTable has a route to each peer by the interface of charon, rulePriority is that of the rule by which packets of tunnels use it.
+	// routeTable has a route to each peer through charon's interface. rulePriority is the priority of the rule that uses it for tunnel packets.
 	routeTable, rulePriority = 6081, 6081
-	// unusedTable has the routes that charon adds, unusedPriority is that of the rule for it: after the rules of the kernel, of which the last is 32767.
+	// unusedTable has the routes that charon adds. unusedPriority is the priority of its rule: after the rules of the kernel, of which the last is 32767.
 	unusedTable, unusedPriority = 6082, 40000
-	// leastMTU is that of IPv4.
-	leastMTU = 576
+	// minMTU is the minimum MTU of IPv4.
+	minMTU = 576
 )
 
 // linkAddress is an address of the interface that no packet has. It is link-local.
 var linkAddress = netip.MustParsePrefix("169.254.100.5/32")
 
-// userspace is charon's own ESP: it reads packets from an interface that it creates, and writes there what it has decrypted. All fields but pid must be set.
+// userspace is charon's own ESP: charon reads packets from an interface that it creates, and writes decrypted ones to it. All fields except pid are required.
 type userspace struct {
-	// address is the node's, port that of Geneve.
+	// address is that of the node, port that of Geneve.
 	address netip.Addr
 	port    uint16
-	// procSys is where the kernel's settings are.
+	// procSys is the directory of kernel parameters.
 	procSys string
-	// pid is charon's process; 0 before it has started.
+	// pid is charon's process ID; 0 before it has started.
 	pid atomic.Int64
 }
 
@@ -54,7 +54,7 @@ func (*userspace) conditions() conditions {
 	return conditions{arrivesClear: `iifname != "ipsec*"`, leavesClear: `oifname != "ipsec*"`}
 }
 
-// direct implements ESP: a rule has packets to the port use a table with a route to each peer. What the table does not have uses the routes of the node.
+// direct implements ESP: a rule directs packets to the port to a table with a route to each peer. Other packets use the routes of the node.
 func (u *userspace) direct(_ context.Context, to []netip.Addr) error {
 	link, err := u.link()
 	if err != nil {
@@ -64,12 +64,12 @@ func (u *userspace) direct(_ context.Context, to []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if want := max(leastMTU, mtu-userspaceOverhead); link.Attrs().MTU != want {
+	if want := max(minMTU, mtu-userspaceOverhead); link.Attrs().MTU != want {
 		if err := netlink.LinkSetMTU(link, want); err != nil {
 			return fmt.Errorf("set the MTU of %s: %w", link.Attrs().Name, err)
 		}
 	}
-	// Packets arrive here whose senders are reached by another interface. On an interface without an address the kernel drops them in any case.
+	// Packets arrive here although their senders are reached through another interface. The kernel always drops them on an interface without an address.
 	if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(linkAddress), Scope: unix.RT_SCOPE_LINK}); err != nil {
 		return fmt.Errorf("set the address of %s: %w", link.Attrs().Name, err)
 	}
@@ -82,7 +82,7 @@ func (u *userspace) direct(_ context.Context, to []netip.Addr) error {
 	return u.rule()
 }
 
-// link is the interface of charon. The kernel names it in what it says of charon's open files.
+// link returns the interface of charon, whose name is in the kernel's information on charon's open files.
 func (u *userspace) link() (netlink.Link, error) {
 	pid := u.pid.Load()
 	if pid == 0 {
@@ -95,7 +95,7 @@ func (u *userspace) link() (netlink.Link, error) {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
-			continue // it was closed meanwhile
+			continue // it was closed in the meantime
 		}
 		for line := range strings.Lines(string(text)) {
 			if name, found := strings.CutPrefix(line, "iff:"); found {
@@ -106,7 +106,7 @@ func (u *userspace) link() (netlink.Link, error) {
 	return nil, errors.New("charon has no interface for packets to encrypt yet")
 }
 
-// route has exactly the routes to some peers in the table.
+// route reconciles the routes in the table with the given peers.
 func (u *userspace) route(link netlink.Link, to []netip.Addr) error {
 	existing, err := netlinkdump.All(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: routeTable}, netlink.RT_FILTER_TABLE)
@@ -144,7 +144,7 @@ func (u *userspace) route(link netlink.Link, to []netip.Addr) error {
 	return nil
 }
 
-// rule adds the rule that has packets to the port use the table.
+// rule adds the rule that directs packets to the port to the table.
 func (u *userspace) rule() error {
 	existing, err := u.rules(routeTable)
 	if err != nil {
@@ -176,7 +176,7 @@ func (u *userspace) desiredRule() *netlink.Rule {
 	return r
 }
 
-// rules returns the rules that use some tables.
+// rules returns the rules that use the given tables.
 func (u *userspace) rules(tables ...int) ([]netlink.Rule, error) {
 	all, err := netlinkdump.All(func() ([]netlink.Rule, error) { return netlink.RuleList(netlink.FAMILY_V4) })
 	if err != nil {
@@ -191,7 +191,7 @@ func (u *userspace) rules(tables ...int) ([]netlink.Rule, error) {
 	return out, nil
 }
 
-// remove implements ESP. Routes end with the interface, which ends with charon.
+// remove implements ESP. The kernel removes the routes with charon's interface.
 func (u *userspace) remove() error {
 	existing, err := u.rules(routeTable, unusedTable)
 	errs := []error{err}

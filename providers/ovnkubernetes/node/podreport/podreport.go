@@ -1,4 +1,4 @@
-// Package podreport has agents report to the operator by annotations of their own pods. Admission policies keep each agent to its annotation.
+// Package podreport lets agents report to the operator with annotations of their own pods. Admission policies restrict each agent to its annotation.
 package podreport
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// limit is how long a request may take.
+// limit is the timeout of a request.
 const limit = 10 * time.Second
 
 // Write sets an annotation of a pod. manager is the field manager.

@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// table is the table of nftables that keeps packets in the clear away.
+// table is the nftables table that drops unencrypted packets.
 const table = "ovn-ipsec"
 
-// guardRules returns the rules of a phase, by chain: none but with PhaseRequire. Packets that Open vSwitch sends are checked where they leave, after routing,
-// those that arrive before they get the address of Open vSwitch. They are counted, so that a person sees them.
-func guardRules(phase agentconfig.Phase, address netip.Addr, port uint16, c conditions) map[string][]string {
+// cleartextRules returns the rules of a phase by chain; none except in PhaseRequire. Packets that Open vSwitch sends are checked after routing, and those that
+// arrive before their address is replaced. The rules have counters for diagnosis.
+func cleartextRules(phase agentconfig.Phase, address netip.Addr, port uint16, c conditions) map[string][]string {
 	if phase != agentconfig.PhaseRequire {
 		return nil
 	}
@@ -26,15 +26,15 @@ func guardRules(phase agentconfig.Phase, address netip.Addr, port uint16, c cond
 	}
 }
 
-// Guard has the node drop packets of tunnels in the clear if a phase requires that, and not if it does not.
-func Guard(ctx context.Context, phase agentconfig.Phase, address netip.Addr, port uint16, e ESP) error {
+// BlockCleartext drops unencrypted tunnel packets if a phase requires it, and otherwise removes the rules.
+func BlockCleartext(ctx context.Context, phase agentconfig.Phase, address netip.Addr, port uint16, e ESP) error {
 	nft, err := knftables.New(knftables.IPv4Family, table)
 	if err != nil {
 		return fmt.Errorf("use nftables: %w", err)
 	}
-	rules := guardRules(phase, address, port, e.conditions())
+	rules := cleartextRules(phase, address, port, e.conditions())
 	if rules == nil {
-		return Unguard(ctx)
+		return UnblockCleartext(ctx)
 	}
 	sum := hash(fmt.Sprint(rules))
 	if written(ctx, nft, sum) {
@@ -62,7 +62,7 @@ func Guard(ctx context.Context, phase agentconfig.Phase, address netip.Addr, por
 	return nil
 }
 
-// written reports whether the rules of a hash are there. Writing them again would set their counters to zero.
+// written reports whether rules with a hash exist. Rewriting them would reset their counters.
 func written(ctx context.Context, nft knftables.Interface, sum string) bool {
 	for _, chain := range []string{"arriving", "leaving"} {
 		rules, err := nft.ListRules(ctx, chain)
@@ -73,8 +73,8 @@ func written(ctx context.Context, nft knftables.Interface, sum string) bool {
 	return true
 }
 
-// Unguard removes the rules.
-func Unguard(ctx context.Context) error {
+// UnblockCleartext removes the rules.
+func UnblockCleartext(ctx context.Context) error {
 	nft, err := knftables.New(knftables.IPv4Family, table)
 	if err != nil {
 		return fmt.Errorf("use nftables: %w", err)

@@ -7,9 +7,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/ipsec"
 )
 
-// guard has the node drop packets of tunnels in the clear when IPsec requires that, before the first pod starts: the agent of IPsec may start later. Where
-// IPsec is off, no rule stays, also on a node on which that agent could not remove it. Otherwise the rules are that agent's.
-func (d *daemonState) guard(ctx context.Context) error {
+// blockCleartext drops unencrypted tunnel packets if IPsec requires it, before the first pod starts: the IPsec agent may start later. While IPsec is off, it
+// removes the rules, which the IPsec agent may not have been able to remove. In other phases that agent manages them.
+func (d *daemonState) blockCleartext(ctx context.Context) error {
 	phase, err := ipsec.Phase(d.Config.IPsec.ConfigDir)
 	if err != nil {
 		return err
@@ -21,10 +21,10 @@ func (d *daemonState) guard(ctx context.Context) error {
 	case agentconfig.PhaseRequire:
 		var esp ipsec.ESP
 		if esp, err = ipsec.NewESP(d.Config.TunnelAddress, d.Config.TunnelPort, d.Config.Directories.ProcSys, !d.userspace); err == nil {
-			err = ipsec.Guard(ctx, phase, d.Config.TunnelAddress, d.Config.TunnelPort, esp)
+			err = ipsec.BlockCleartext(ctx, phase, d.Config.TunnelAddress, d.Config.TunnelPort, esp)
 		}
 	default:
-		err = ipsec.Unguard(ctx)
+		err = ipsec.UnblockCleartext(ctx)
 	}
 	if err == nil {
 		d.phase = &phase
