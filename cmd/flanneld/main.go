@@ -36,7 +36,7 @@ func main() {
 func run(ctx context.Context, p agent.Process, config agentconfig.Config) error {
 	options := node.Options{Config: config, Node: p.Node, Version: p.Version, Log: p.Log}
 	if config.Etcd.OwnCertificate {
-		// Without it the agent goes on with the certificate that it has, and reports why it gets no other.
+		// Without a signer the agent continues with its current certificate, and reports why it cannot renew it.
 		var err error
 		if options.Sign, err = signer(); err != nil {
 			p.Log.Warn("certificates cannot be requested", "error", err)
@@ -45,7 +45,7 @@ func run(ctx context.Context, p agent.Process, config agentconfig.Config) error 
 	return node.Run(ctx, options)
 }
 
-// signer asks the operator for certificates, through the API server that the pod's environment names.
+// signer returns a signer that requests certificates from the operator, through the API server that the pod's environment names.
 func signer() (nodecert.Signer, error) {
 	api, err := rest.InClusterConfig()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// The defaults of settings.
+// Default values of settings.
 const (
 	defaultBackend    = operatorv1.FlannelBackendHostGW
 	defaultVNI        = 1
@@ -20,8 +20,7 @@ const (
 	vxlanOverhead = agentconfig.VXLANOverhead
 )
 
-// Default makes every setting explicit. What is left out and may not change is taken from prev, so that leaving a
-// setting out never means changing it.
+// Default makes every setting explicit. It takes an omitted immutable setting from prev, so that omitting a setting never changes it.
 func (Flannel) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	c, before := settings(out).DeepCopy(), settings(prev)
@@ -48,8 +47,8 @@ func defaultVXLAN(v, before *operatorv1.FlannelVXLAN) *operatorv1.FlannelVXLAN {
 	}
 }
 
-// defaultMTU takes what all nodes can carry. It stays nil while that is not known: the pipeline waits for it. Another
-// backend has other headers: what pods have is kept as far as it fits.
+// defaultMTU returns the maximum MTU of all nodes. It returns nil while that is unknown: the pipeline waits for it. After a change of the backend it keeps the
+// previous MTU unless the overhead is larger.
 func defaultMTU(c, before *operatorv1.FlannelConfig, f facts.Cluster) *uint32 {
 	switch {
 	case c.MTU != nil:
@@ -57,12 +56,12 @@ func defaultMTU(c, before *operatorv1.FlannelConfig, f facts.Cluster) *uint32 {
 	case before.MTU != nil && overhead(c.Backend) <= overhead(before.Backend):
 		return new(*before.MTU)
 	}
-	most := maxMTU
+	limit := maxMTU
 	if before.MTU != nil {
-		most = int(*before.MTU)
+		limit = int(*before.MTU)
 	}
 	if mtu := f.HostMTU - overhead(c.Backend); f.HostMTU > 0 && mtu >= minMTU {
-		return new(uint32(min(mtu, most)))
+		return new(uint32(min(mtu, limit)))
 	}
 	return nil
 }
@@ -76,11 +75,11 @@ func defaultEtcd(e, before *operatorv1.FlannelEtcd) *operatorv1.FlannelEtcd {
 	if out.External != nil {
 		return out
 	}
-	m, was := orZero(out.Managed), orZero(before.Managed)
+	m, previous := orZero(out.Managed), orZero(before.Managed)
 	out.Managed = &operatorv1.FlannelManagedEtcd{
-		ClientPort: firstSet(m.ClientPort, was.ClientPort, new(uint32(defaultClientPort))),
-		PeerPort:   firstSet(m.PeerPort, was.PeerPort, new(uint32(defaultPeerPort))),
-		DataDir:    first(m.DataDir, was.DataDir, defaultDataDir),
+		ClientPort: firstSet(m.ClientPort, previous.ClientPort, new(uint32(defaultClientPort))),
+		PeerPort:   firstSet(m.PeerPort, previous.PeerPort, new(uint32(defaultPeerPort))),
+		DataDir:    first(m.DataDir, previous.DataDir, defaultDataDir),
 	}
 	return out
 }
@@ -96,7 +95,7 @@ func first[T comparable](values ...T) T {
 	return zero
 }
 
-// firstSet returns a copy of the first value that is given.
+// firstSet returns a copy of the first value that is not nil.
 func firstSet[T any](values ...*T) *T {
 	for _, v := range values {
 		if v != nil {

@@ -5,14 +5,14 @@ import "github.com/cluster-network-operator/cno/internal/provider"
 // config is the path of the provider's part of the specification.
 const config = "spec.defaultNetwork.flannelConfig"
 
-// The reasons that several fields share.
+// Reasons that several fields share.
 const (
 	otherVXLAN  = "nodes with different VXLAN settings do not reach one another until the last agent has restarted"
 	withoutData = "members would start without their data"
 )
 
-// Fields says what a change of each of the provider's fields means. Those that decide how packets travel can be
-// changed once that is acknowledged: agents restart node by node, and nodes before and after do not reach one another.
+// Fields returns the change class of each of the provider's fields. Transport settings can be changed after acknowledgement: agents restart node by node, and
+// nodes before and after the change do not reach one another.
 func (Flannel) Fields() []provider.Field {
 	return []provider.Field{
 		acknowledged(".backend", "flannel-backend-change", "the flannel backend", "nodes with different backends do not reach one another until the last agent has restarted"),
@@ -35,7 +35,7 @@ func (Flannel) Fields() []provider.Field {
 	}
 }
 
-// unset makes having no value a value: the interface of the default route is a choice.
+// unset makes the empty value significant: it selects the interface of the default route.
 func unset(f provider.Field) provider.Field {
 	f.Unset = true
 	return f

@@ -1,9 +1,8 @@
-// Package flannel is the operator's side of flannel: which settings are right, what their defaults are, which may
-// change, and the objects that make them true. Agents on the nodes (node) take subnets from etcd and route to one
-// another; the operator's loop (controller) manages that etcd. What configures both is in agentconfig
-// and record.
+// Package flannel is the operator's provider for flannel: it validates and defaults the settings, checks changes, and renders the objects that deploy the
+// network. Agents on the nodes (package node) take subnets from etcd and route to one another. The operator's controller (package controller) manages that
+// etcd. Packages agentconfig and record have the configuration of both.
 //
-// Everything here is a pure function of values, but for Observe, which reads one ConfigMap or two.
+// All functions are pure except Observe and the packet trace, which read from the cluster.
 package flannel
 
 import (
@@ -19,8 +18,8 @@ func New() Flannel { return Flannel{} }
 
 var _ provider.Provider = Flannel{}
 
-// Traits says what flannel can do. Its etcd keys can carry a second family, but its agents' rules and routes for
-// IPv6 are not tested end to end here, so that IPv6 is refused rather than half done.
+// Traits returns the capabilities of flannel. Its etcd keys support a second family, but the agents' IPv6 rules and routes are not tested end to end, so that
+// IPv6 is rejected.
 func (Flannel) Traits() provider.Traits {
 	return provider.Traits{
 		Type:               operatorv1.NetworkTypeFlannel,
@@ -32,7 +31,7 @@ func (Flannel) Traits() provider.Traits {
 	}
 }
 
-// settings returns the provider's part of a specification, never nil.
+// settings returns the provider's part of a specification. It is never nil.
 func settings(spec *operatorv1.NetworkSpec) *operatorv1.FlannelConfig {
 	if spec == nil || spec.DefaultNetwork.FlannelConfig == nil {
 		return &operatorv1.FlannelConfig{}
@@ -40,7 +39,7 @@ func settings(spec *operatorv1.NetworkSpec) *operatorv1.FlannelConfig {
 	return spec.DefaultNetwork.FlannelConfig
 }
 
-// overhead returns how many bytes of each packet a backend takes for itself.
+// overhead returns the overhead of a backend per packet, in bytes.
 func overhead(b operatorv1.FlannelBackend) int {
 	if b == operatorv1.FlannelBackendVXLAN {
 		return vxlanOverhead

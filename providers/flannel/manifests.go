@@ -16,8 +16,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Render turns a filled specification into objects. On a fresh cluster it waits for the operator's loop to name the
-// members of the managed etcd, and to make what agents present to it: until then, they could connect to nothing.
+// Render returns the objects of a defaulted specification. On a new cluster it omits the agents until the operator's controller has chosen the members of the
+// managed etcd and created the agents' certificates.
 func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	etcd, err := etcdSettings(settings(spec).Etcd, f)
 	if err != nil {
@@ -28,7 +28,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
 	if o.offline && etcd.Managed != nil {
-		o.members = etcdcluster.Found(candidates(f.ControlPlane), *etcd.Managed, "offline")
+		o.members = etcdcluster.Bootstrap(candidates(f.ControlPlane), *etcd.Managed, "offline")
 	}
 	config, err := agentConfig(spec, etcd, o.members)
 	if err != nil {
@@ -58,7 +58,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	return provider.Output{Objects: objects, MTU: config.MTU, Waiting: waiting}, nil
 }
 
-// waiting says what agents cannot start without, in a sentence; it is empty when all is there.
+// waiting returns a sentence on what the agents wait for; empty if they can start.
 func (o observed) waiting(etcd record.Settings) string {
 	switch {
 	case o.offline:
@@ -71,11 +71,11 @@ func (o observed) waiting(etcd record.Settings) string {
 	return ""
 }
 
-// checkMTU refuses an MTU that the nodes cannot carry, before anything runs with it. Afterwards it is too late: a
-// node that joins with less is the business of the conditions, not a reason to leave all others without repair.
+// checkMTU rejects an MTU that the nodes' links do not support before the network is installed with it. Later, a node with a smaller MTU is reported in the
+// conditions instead, so that the other nodes are still repaired.
 func (o observed) checkMTU(c agentconfig.Config, f facts.Cluster) error {
 	extra, link := overhead(operatorv1.FlannelBackend(c.Backend.Type)), f.LinkMTU()
-	if link == 0 || c.MTU+extra <= link || o.told != nil && c.MTU == o.told.MTU {
+	if link == 0 || c.MTU+extra <= link || o.current != nil && c.MTU == o.current.MTU {
 		return nil
 	}
 	return fmt.Errorf("%s: %d needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out",

@@ -27,7 +27,7 @@ const (
 	tlsDir     = "/etc/flannel-etcd/tls"
 )
 
-// etcdSettings returns what the operator's loop is told.
+// etcdSettings returns the settings of the operator's controller.
 func etcdSettings(e *operatorv1.FlannelEtcd, f facts.Cluster) (record.Settings, error) {
 	if x := orZero(e).External; x != nil {
 		return record.Settings{Settings: etcdcluster.Settings{External: new(externalEtcd(x))}}, nil
@@ -45,7 +45,7 @@ func etcdSettings(e *operatorv1.FlannelEtcd, f facts.Cluster) (record.Settings, 
 	}}}, nil
 }
 
-// agentConfig returns what the agents are told.
+// agentConfig returns the configuration of the agents.
 func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m etcdcluster.Membership) (agentconfig.Config, error) {
 	c, out := settings(spec), agentconfig.Default()
 	if len(spec.ClusterNetwork) != 1 || c.MTU == nil || c.Etcd == nil {
@@ -73,7 +73,7 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m etcdclust
 	return out, nil
 }
 
-// addFoundation adds what is there before anything runs: the namespace, and what agents and the operator's loop use.
+// addFoundation adds the namespace, permissions and configuration that the agents and the operator's controller depend on.
 func addFoundation(list *manifest.List, etcd record.Settings, config agentconfig.Config) {
 	manifest.AddAsset[corev1.Namespace](list, "namespace", nil)
 	manifest.AddAsset[rbacv1.RoleBinding](list, "rolebinding", nil)
@@ -96,8 +96,7 @@ func addFoundation(list *manifest.List, etcd record.Settings, config agentconfig
 	})
 }
 
-// addAgents adds the DaemonSet. Its pods read their configuration once, hence the hash of it; certificates they read
-// again when they change.
+// addAgents adds the DaemonSet. Its pods read their configuration at startup, so they have an annotation with its hash; they reload certificates.
 func addAgents(list *manifest.List, image, level string, config agentconfig.Config, api facts.HostPort) {
 	content, err := config.Encode()
 	if err != nil {
@@ -127,7 +126,7 @@ func addAgents(list *manifest.List, image, level string, config agentconfig.Conf
 	})
 }
 
-// agentLevel is what agents log: they know no finer level than debug.
+// agentLevel returns the log level of agents; debug is the most verbose one.
 func agentLevel(l osv1.LogLevel) string {
 	if l == "" || l == osv1.Normal {
 		return "info"

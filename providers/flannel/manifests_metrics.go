@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	// agentApp is the label app of the pods of agents, metricsName that of the proxies of metrics.
+	// agentApp is the value of the label app of agents' pods. metricsName is the name of the DaemonSet of metrics proxies.
 	agentApp, metricsName = "flanneld", "flannel-metrics"
 )
 
-// addMetrics adds the proxies of the metrics of agents and of the managed etcd. Proxies on nodes without a member have nothing to serve for
-// it, and Prometheus does not try them: targets are the members. They run the operator's own image. Where that is not known, they are omitted:
-// flannel does not depend on them.
+// addMetrics adds the proxies for the metrics of agents and of the managed etcd. Prometheus scrapes those of etcd on members only. They run the operator's
+// image. If that image is unknown, they are omitted: flannel does not depend on them.
 func addMetrics(list *manifest.List, etcd record.Settings, config agentconfig.Config, f facts.Cluster) {
 	image, err := f.Images.Get(facts.OperatorImage, "flannel's metrics")
 	if err != nil {
@@ -42,15 +41,15 @@ func addMetrics(list *manifest.List, etcd record.Settings, config agentconfig.Co
 	}))
 }
 
-// addSnapshots adds what takes snapshots of the managed etcd. It runs the operator's own image. Where that is not known, it is omitted: flannel
-// does not depend on it.
+// addSnapshots adds the workload that takes snapshots of the managed etcd. It runs the operator's image. If that image is unknown, it is omitted: flannel does
+// not depend on it.
 func addSnapshots(list *manifest.List, m etcdcluster.Membership, directory string, f facts.Cluster) {
 	if image, err := f.Images.Get(facts.OperatorImage, "snapshots of flannel's etcd"); err == nil {
 		list.Append(record.Etcd.Snapshots(m, image, directory))
 	}
 }
 
-// dataDirectory is the directory on the nodes in which members of the managed etcd keep their data; empty if etcd is external.
+// dataDirectory returns the data directory of the managed etcd's members on the nodes; empty if etcd is external.
 func dataDirectory(spec *operatorv1.NetworkSpec) string {
 	return orZero(orZero(settings(spec).Etcd).Managed).DataDir
 }

@@ -1,9 +1,7 @@
 package flannel
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
@@ -25,45 +24,40 @@ var (
 // MTUPath is the path of the field that sets the MTU of pods.
 func (Flannel) MTUPath() *field.Path { return configPath.Child("mtu") }
 
-// PodMTU returns the MTU that a filled specification gives pods, and what the backend takes for itself.
+// PodMTU returns the MTU that a defaulted specification gives pods, and the overhead of the backend, both in bytes.
 func (Flannel) PodMTU(spec *operatorv1.NetworkSpec) (mtu, extra int) {
 	c := settings(spec)
 	return int(*orZero(c.MTU)), overhead(c.Backend)
 }
 
-// CheckLinks refuses an MTU that, with what the backend adds, is more than a link of a node takes, and an interface that no node has.
+// CheckLinks rejects an MTU that, with the backend's overhead, exceeds the MTU of a node's link, and an interface that no node has.
 func (f Flannel) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
 	missing := missingInterface(settings(spec).Interface, known.Interfaces)
 	mtu, extra := f.PodMTU(spec)
 	return append(missing, mtumigration.CheckLinks(f.MTUPath(), mtu, extra, string(settings(spec).Backend), known.LinkMTU())...)
 }
 
-// missingInterface refuses the name of an interface that no node has. That only some have it is reported by the agents of the others.
+// missingInterface rejects the name of an interface that no node has. If only some nodes lack it, their agents report that.
 func missingInterface(name string, known []string) field.ErrorList {
 	if name == "" || len(known) == 0 || slices.Contains(known, name) {
 		return nil
 	}
-	const most = 10
-	has, more := known, ""
-	if len(has) > most {
-		has, more = has[:most], fmt.Sprintf(" and %d more", len(known)-most)
-	}
-	return field.ErrorList{rules.InterfaceMissing.Invalid(configPath.Child("interface"), name, strings.Join(has, ", "), more)}
+	const maxNames = 10
+	return field.ErrorList{rules.InterfaceMissing.Invalid(configPath.Child("interface"), name, phrase.Names(known, maxNames))}
 }
 
-// migration returns the change of the MTU that a specification announces; nil if it announces none.
+// migration returns the MTU migration that a specification announces; nil if there is none.
 func migration(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
 	return mtumigration.Announced(spec)
 }
 
-// migrate completes what agents are told by the step that a change of the MTU is in, and returns the change; nil if there
-// is none.
+// migrate adds the current step of an MTU migration to the agents' configuration, and returns the migration; nil if there is none.
 func (o observed) migrate(spec *operatorv1.NetworkSpec, config *agentconfig.Config, progress facts.MTUMigration) *mtumigration.Change {
-	var told *mtumigration.State
-	if o.told != nil {
-		told = new(mtumigration.StateOf(o.told.MTU, o.told.Migration))
+	var current *mtumigration.State
+	if o.current != nil {
+		current = new(mtumigration.StateOf(o.current.MTU, o.current.Migration))
 	}
-	next, change := mtumigration.Next(told, config.MTU, migration(spec), progress)
+	next, change := mtumigration.Next(current, config.MTU, migration(spec), progress)
 	config.MTU, config.Migration = next.MTU, next.Migration(mtumigration.PodNamespaces)
 	return change
 }

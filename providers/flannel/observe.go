@@ -15,17 +15,17 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// observed is what rendering needs to know of the cluster.
+// observed is the cluster state that Render depends on.
 type observed struct {
-	// offline is true if there is no cluster to ask.
+	// offline is true without a cluster.
 	offline bool
-	// members is what the operator's loop has come to.
+	// members is the membership as recorded by the operator's controller.
 	members etcdcluster.Membership
-	// told is what agents are told now; nil if none are.
-	told *agentconfig.Config
+	// current is the agents' current configuration; nil if none exists.
+	current *agentconfig.Config
 }
 
-// Observe reads how far the operator's loop has come with etcd, and what agents are told now.
+// Observe reads the membership of etcd and the agents' current configuration.
 func (Flannel) Observe(ctx context.Context, r client.Reader, _ *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	if r == nil {
 		return observed{offline: true}, nil
@@ -43,15 +43,15 @@ func (Flannel) Observe(ctx context.Context, r client.Reader, _ *operatorv1.Netwo
 	if content, _, err = readKey(ctx, r, record.ConfigMap, agentKey); err != nil {
 		return nil, err
 	}
-	// What cannot be read is about to be written again.
+	// A configuration that cannot be decoded is ignored: Render replaces it.
 	if config, err := agentconfig.Decode([]byte(content)); err == nil {
-		o.told = &config
+		o.current = &config
 	}
 	return o, nil
 }
 
-// readKey reads one key of a ConfigMap in flannel's namespace. found is false if there is no such ConfigMap; one
-// without the key is as good as empty, which no decoder accepts.
+// readKey reads one key of a ConfigMap in flannel's namespace. found is false if the ConfigMap does not exist. A missing key is returned as empty content,
+// which no decoder accepts.
 func readKey(ctx context.Context, r client.Reader, name, key string) (content string, found bool, err error) {
 	var cm corev1.ConfigMap
 	err = r.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: name}, &cm)

@@ -9,7 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// Operands are flannel's agents, its etcd, and the proxies of their metrics. The operator manages the certificates and the members of etcd in the namespace.
+// Operands returns the operands: flannel's agents, its etcd, and the metrics proxies. The operator manages the certificates and the members of etcd in the
+// namespace.
 func (Flannel) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: record.Namespace, Protected: true, Installed: true}},
@@ -27,6 +28,7 @@ func (Flannel) Operands() provider.Operands {
 			},
 			rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{record.Etcd.Signer()}, Verbs: []string{"approve", "sign"}},
 		),
-		Images: []provider.Image{{Variable: record.FlannelImage, Name: "flannel"}, {Variable: record.EtcdImage, Name: "etcd"}},
+		Images:  []provider.Image{{Variable: record.FlannelImage, Name: "flannel"}, {Variable: record.EtcdImage, Name: "etcd"}},
+		WayOuts: wayOuts(),
 	}
 }

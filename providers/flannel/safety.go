@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// CheckChange returns every change that the table of fields refuses. All of flannel's rules are in it.
+// CheckChange returns every unsafe change of a setting, according to Fields.
 func (f Flannel) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	return provider.CheckFields(prev, next, f.Fields())
 }

@@ -14,7 +14,7 @@ import (
 
 var _ provider.Tracer = Flannel{}
 
-// Carries says how packets are carried.
+// Carries describes how the network transports packets.
 func (Flannel) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 	c := provider.Carriage{
 		Unenforced: "Flannel does not enforce NetworkPolicies",
@@ -31,8 +31,8 @@ func (Flannel) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 	return c
 }
 
-// Follow asks the nodes of both ends for the route of the packet, and of its reply.
-func (Flannel) Follow(ctx context.Context, at provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
+// Trace reads the routes of the packet and of its reply from the nodes of both ends.
+func (Flannel) Trace(ctx context.Context, at provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
 	if at.Run == nil {
 		return nil, nil
 	}
@@ -55,7 +55,7 @@ func (Flannel) Follow(ctx context.Context, at provider.TraceAccess, p provider.T
 	return append(steps, back...), err
 }
 
-// route asks a node by which interface a packet to an address leaves.
+// route returns the interface through which packets to an address leave a node.
 func route(ctx context.Context, at provider.TraceAccess, node string, to netip.Addr, reply bool) ([]provider.TraceStep, error) {
 	out, err := at.Run(ctx, provider.TraceCommand{
 		Namespace: record.Namespace, App: agentApp, Node: node, Container: agentApp, Command: []string{"ip", "route", "get", to.String()},

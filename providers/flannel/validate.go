@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	minMTU = 576 // RFC 791: what every IPv4 host must take
+	minMTU = 576 // RFC 791: the smallest MTU that every IPv4 host must accept
 	maxMTU = 65535
 	maxVNI = 1<<24 - 1
 
-	// minNetwork and minSplit are flannel's own limits: a network of at least four subnets of which the first is
-	// not given out.
+	// minNetwork and minSplit are flannel's limits: a network has at least four subnets, of which the first is never assigned.
 	minNetwork = 28
 	minSplit   = 2
 
-	maxInterfaceName = 15 // Linux's IFNAMSIZ, less the final zero
+	maxInterfaceName = 15 // Linux's IFNAMSIZ, minus the terminating zero
 )
 
 var (
@@ -28,8 +27,7 @@ var (
 	configPath  = field.NewPath("spec", "defaultNetwork", "flannelConfig")
 )
 
-// Validate returns everything that is wrong with flannel's settings, and with the pool as far as flannel wants
-// more than other networks do.
+// Validate returns every error in flannel's settings, and in the pool where flannel is stricter than other networks.
 func (Flannel) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if spec == nil {
 		return nil
@@ -42,8 +40,7 @@ func (Flannel) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	return append(errs, validateEtcd(c.Etcd)...)
 }
 
-// validatePool looks at the one entry that flannel takes. That it is one, that it is IPv4, and that hostPrefix is
-// inside of it, are rules of the pipeline, which knows flannel's traits.
+// validatePool validates the single pool. The pipeline validates the number of pools, the IP family and hostPrefix according to Traits.
 func validatePool(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	if len(pools) != 1 {
 		return nil
@@ -90,10 +87,10 @@ func validateMTU(c *operatorv1.FlannelConfig) field.ErrorList {
 	return field.ErrorList{rules.FlannelMTU.Invalid(configPath.Child("mtu"), *c.MTU)}
 }
 
-// interfaceName is what nodes call their interfaces: a name, not a pattern.
+// interfaceName matches names of interfaces; patterns are not supported.
 var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
 
-// validateInterface accepts the name of an interface that leads to other nodes.
+// validateInterface validates the name of the interface for traffic to other nodes.
 func validateInterface(name string) field.ErrorList {
 	switch {
 	case name == "":

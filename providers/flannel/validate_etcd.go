@@ -12,7 +12,7 @@ import (
 
 var etcdPath = configPath.Child("etcd")
 
-// etcdRules are the rules for flannel's etcd.
+// etcdRules returns the rules for flannel's etcd.
 func etcdRules() etcdcluster.Rules {
 	return etcdcluster.Rules{
 		Path: etcdPath, Owner: "flannel", Prefix: defaultPrefix, MetricsPort: record.Etcd.MetricsPort,

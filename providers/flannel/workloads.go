@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// Workloads are the agents, the members of the operator's etcd with what takes their snapshots, and the proxies of metrics.
+// Workloads returns the workloads of the agents, of the managed etcd's members and snapshots, and of the metrics proxies.
 func (Flannel) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: agentApp, Placed: true, Rolling: true, Env: []string{"NODE_NAME"}},

@@ -6,89 +6,85 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
-// Version is the version of the configuration file's format.
+// Version is the format version of the configuration file.
 const Version = 1
 
 // fileName is the name of the configuration file.
 const fileName = "flanneld.json"
 
-// The types of backend, with flannel's own names.
+// Types of backend, with flannel's names.
 const (
-	// BackendHostGW routes to the other nodes' addresses directly.
+	// BackendHostGW routes directly to the addresses of other nodes.
 	BackendHostGW = "host-gw"
-	// BackendVXLAN wraps packets between nodes in VXLAN.
+	// BackendVXLAN encapsulates packets between nodes in VXLAN.
 	BackendVXLAN = "vxlan"
 )
 
-// VXLANOverhead is what the vxlan backend adds to a packet over IPv4, in bytes: 14 Ethernet, 20 IP, 8 UDP and 8
-// VXLAN. Flannel uses the same figure.
+// VXLANOverhead is the overhead of the vxlan backend over IPv4, in bytes: 14 Ethernet, 20 IP, 8 UDP and 8 VXLAN. Flannel uses the same figure.
 const VXLANOverhead = 50
 
-// Config is the file flanneld.json.
+// Config is the content of flanneld.json.
 type Config struct {
-	// Version is the version of the format, always 1.
+	// Version is the format version, always 1.
 	Version int `json:"version"`
-	// Etcd is where subnets are kept.
+	// Etcd configures the etcd that stores subnets.
 	Etcd Etcd `json:"etcd"`
-	// Network is what pods get their addresses from.
+	// Network configures the addresses of pods.
 	Network Network `json:"network"`
-	// Backend is how packets get to other nodes.
+	// Backend configures the transport between nodes.
 	Backend Backend `json:"backend"`
-	// Interface is the name of the interface that carries pod traffic. Empty means the one of the default route.
+	// Interface is the name of the interface for pod traffic. Empty means the interface of the default route.
 	Interface string `json:"interface,omitempty"`
-	// MTU is the MTU of pod interfaces in bytes. 0 means what the backend offers: the interface's MTU for
-	// host-gw, 50 less for vxlan.
+	// MTU is the MTU of pod interfaces in bytes. 0 means the maximum of the backend: the interface's MTU for host-gw, 50 less for vxlan.
 	MTU int `json:"mtu,omitempty"`
 	// Migration is set while the MTU of a network in use is being changed.
 	Migration *MTUMigration `json:"migration,omitempty"`
-	// Masquerade says whether traffic from pods to addresses outside the network gets the node's address.
+	// Masquerade enables source NAT to the node's address for traffic from pods to addresses outside the network.
 	Masquerade bool `json:"masquerade"`
-	// CNI is how the container runtime is told.
+	// CNI configures the container runtime.
 	CNI CNI `json:"cni"`
-	// SubnetFile is flannel's file of variables for other programs on the node.
+	// SubnetFile is the path of flannel's file with variables for other software on the node.
 	SubnetFile string `json:"subnetFile"`
-	// StateDir is where the agent keeps what it needs to start without etcd.
+	// StateDir has the state that the agent needs to start without etcd.
 	StateDir string `json:"stateDir"`
-	// ProcSys is where the kernel's settings are; elsewhere than /proc/sys if that is read-only in the container.
+	// ProcSys is the directory of kernel parameters. It differs from /proc/sys if that is read-only in the container.
 	ProcSys string `json:"procSys"`
-	// HealthAddress is the host and port on which health and metrics are served.
+	// HealthAddress is the HOST:PORT of the health and metrics endpoints.
 	HealthAddress string `json:"healthAddress"`
 }
 
-// MTUMigration is one step of a change of the MTU.
+// MTUMigration is one step of an MTU migration.
 type MTUMigration = agentfile.MTUMigration
 
-// Etcd says how etcd is reached.
+// Etcd configures the client of etcd.
 type Etcd struct {
-	// Endpoints are URLs with http or https.
+	// Endpoints are URLs with scheme http or https.
 	Endpoints []string `json:"endpoints"`
-	// Prefix is the key below which everything is kept, without a slash at the end.
+	// Prefix is the prefix of all keys, without a trailing slash.
 	Prefix string `json:"prefix"`
-	// CAFile holds the authorities that the members' certificates are checked against, as PEM. Empty means the
-	// system's.
+	// CAFile has the CAs of the members' certificates in PEM form. Empty means the system's CAs.
 	CAFile string `json:"caFile,omitempty"`
-	// CertFile and KeyFile hold the certificate and key to present, as PEM. Both or neither.
+	// CertFile and KeyFile have the client certificate and its key in PEM form. Both or neither must be set.
 	CertFile string `json:"certFile,omitempty"`
 	KeyFile  string `json:"keyFile,omitempty"`
-	// OwnCertificate is true if the node has an identity of its own: the agent requests a certificate from the operator
-	// through the Kubernetes API, presents it instead of CertFile once it has it, and takes only the subnet that the
-	// operator has reserved for the node.
+	// OwnCertificate is true if the node has its own identity: the agent requests a certificate from the operator through the Kubernetes API, uses it instead
+	// of CertFile, and takes only the subnet that the operator has reserved for the node.
 	OwnCertificate bool `json:"ownCertificate,omitempty"`
 }
 
-// Network is what pods get their addresses from.
+// Network configures the addresses of pods.
 type Network struct {
-	// IPv4 is the network of all nodes together. Flannel's keys need one.
+	// IPv4 is the network of all nodes. Required by flannel's keys.
 	IPv4 netip.Prefix `json:"ipv4"`
 	// IPv4SubnetLen is the prefix length of a node's subnet.
 	IPv4SubnetLen int `json:"ipv4SubnetLen"`
-	// IPv6 is the IPv6 network. The zero value means that pods have no IPv6 addresses.
+	// IPv6 is the IPv6 network. The zero value disables IPv6.
 	IPv6 netip.Prefix `json:"ipv6,omitzero"`
 	// IPv6SubnetLen is the prefix length of a node's IPv6 subnet. 0 without IPv6.
 	IPv6SubnetLen int `json:"ipv6SubnetLen,omitempty"`
 }
 
-// Backend is how packets get to other nodes.
+// Backend configures the transport between nodes.
 type Backend struct {
 	// Type is host-gw or vxlan.
 	Type string `json:"type"`
@@ -97,26 +93,26 @@ type Backend struct {
 	Port int `json:"port,omitempty"`
 }
 
-// CNI is how the container runtime is told of the network.
+// CNI configures the container runtime.
 type CNI struct {
-	// ConfDir is the directory of network configurations, as the agent sees it.
+	// ConfDir is the directory of network configurations, as a path in the agent's container.
 	ConfDir string `json:"confDir"`
-	// BinDir is the directory of plugins, as the agent sees it. The configuration is not written before the
-	// plugins it names are there. Empty means that this is not checked.
+	// BinDir is the directory of plugins, as a path in the agent's container. The agent writes the configuration after the plugins that it names exist. Empty
+	// disables this check.
 	BinDir string `json:"binDir"`
-	// ResultsDir is the directory in which the container runtime remembers what plugins answered, as the agent sees it. Empty means /var/lib/cni/results.
+	// ResultsDir is the container runtime's cache of plugin results, as a path in the agent's container. Empty means /var/lib/cni/results.
 	ResultsDir string `json:"resultsDir,omitempty"`
-	// Bridge is the name of the bridge that pods on a node are attached to.
+	// Bridge is the name of the bridge that connects the pods of a node.
 	Bridge string `json:"bridge"`
-	// CNIVersion is the version of the configuration's format.
+	// CNIVersion is the format version of the configuration.
 	CNIVersion string `json:"cniVersion"`
-	// PortMap says whether host ports of pods are served by the portmap plugin.
+	// PortMap enables the portmap plugin for host ports of pods.
 	PortMap bool `json:"portMap"`
-	// MultiNetwork says whether pods may have further networks, which the shim multus-shim attaches.
+	// MultiNetwork is true if pods may have additional networks, which multus-shim attaches.
 	MultiNetwork bool `json:"multiNetwork,omitempty"`
 }
 
-// Default returns a configuration that lacks only what has no default: endpoints and network.
+// Default returns a configuration with all default values. The endpoints and the network have none.
 func Default() Config {
 	return Config{
 		Version:    Version,
@@ -137,14 +133,13 @@ func Default() Config {
 	}
 }
 
-// Decode reads the file. What the file does not say has its default; a field that is not known is an error.
-// The result is not validated.
+// Decode decodes the file. Missing fields have their default values; an unknown field is an error. The result is not validated.
 func Decode(data []byte) (Config, error) {
 	return agentfile.Decode(fileName, data, Default())
 }
 
-// Encode returns the file's content: every field explicit, the same bytes for the same configuration.
+// Encode returns the content of the file, with every field explicit. The output is deterministic.
 func (c Config) Encode() ([]byte, error) { return agentfile.Encode(fileName, c) }
 
-// DualStack reports whether pods have IPv6 addresses too.
+// DualStack reports whether pods have IPv6 addresses, too.
 func (n Network) DualStack() bool { return n.IPv6.IsValid() }

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// ConfigKey is the key of flannel's network configuration.
+// ConfigKey returns the key of flannel's network configuration.
 func ConfigKey(prefix string) string { return prefix + "/config" }
 
-// SubnetDir is what the keys of all leases begin with.
+// SubnetDir returns the key prefix of all leases.
 func SubnetDir(prefix string) string { return prefix + "/subnets/" }
 
-// SubnetKey is the key of a lease, in flannel's form: 10.1.15.0-24, and 10.1.15.0-24&fd00:1::-64 if there is an
-// IPv6 subnet too. The zero v6 means that there is none.
+// SubnetKey returns the key of a lease in flannel's form: 10.1.15.0-24, or 10.1.15.0-24&fd00:1::-64 with an IPv6 subnet. The zero v6 means no IPv6 subnet.
 func SubnetKey(prefix string, v4, v6 netip.Prefix) string {
 	key := SubnetDir(prefix) + keyPart(v4)
 	if v6.IsValid() {
@@ -24,8 +23,7 @@ func SubnetKey(prefix string, v4, v6 netip.Prefix) string {
 
 func keyPart(p netip.Prefix) string { return p.Addr().String() + "-" + strconv.Itoa(p.Bits()) }
 
-// ParseSubnetKey returns the subnets of a lease's key; v6 is zero if there is none. ok is false if the key is not
-// that of a lease below prefix.
+// ParseSubnetKey returns the subnets in the key of a lease; v6 is zero if there is none. ok is false if key is not that of a lease below prefix.
 func ParseSubnetKey(prefix, key string) (v4, v6 netip.Prefix, ok bool) {
 	rest, found := strings.CutPrefix(key, SubnetDir(prefix))
 	if !found {
@@ -44,7 +42,7 @@ func ParseSubnetKey(prefix, key string) (v4, v6 netip.Prefix, ok bool) {
 	return v4, v6, true
 }
 
-// parseKeyPart accepts only what keyPart writes, so that one subnet has one key.
+// parseKeyPart accepts only the output of keyPart, so that a subnet has exactly one key.
 func parseKeyPart(s string) (netip.Prefix, bool) {
 	i := strings.LastIndexByte(s, '-')
 	if i < 0 {
@@ -57,20 +55,19 @@ func parseKeyPart(s string) (netip.Prefix, bool) {
 	return p, true
 }
 
-// ReservationDir is what the keys of all reservations begin with.
+// ReservationDir returns the key prefix of all reservations.
 func ReservationDir(prefix string) string { return prefix + "/cno/reservations/" }
 
-// ReservationKey is the key of a node's reservation.
+// ReservationKey returns the key of a node's reservation.
 func ReservationKey(prefix, node string) string { return ReservationDir(prefix) + node }
 
-// AgentDir is what the keys of all agents' reports begin with.
+// AgentDir returns the key prefix of all agents' reports.
 func AgentDir(prefix string) string { return prefix + "/cno/agents/" }
 
-// AgentKey is the key of what a node's agent reports.
+// AgentKey returns the key of the report of a node's agent.
 func AgentKey(prefix, node string) string { return AgentDir(prefix) + node }
 
-// ParseNodeKey returns the node of a key below dir, which is ReservationDir or AgentDir. ok is false if the key
-// is not one of them.
+// ParseNodeKey returns the node of a key below dir, which is ReservationDir or AgentDir. ok is false for any other key.
 func ParseNodeKey(dir, key string) (node string, ok bool) {
 	node, ok = strings.CutPrefix(key, dir)
 	return node, ok && node != "" && !strings.Contains(node, "/")

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// networkConfig has the fields of flannel's own configuration in etcd, with flannel's names.
+// networkConfig is flannel's own configuration in etcd.
 type networkConfig struct {
 	Network       netip.Prefix
 	SubnetLen     int
@@ -23,8 +23,7 @@ type networkBackend struct {
 	MTU  int `json:",omitempty"`
 }
 
-// NetworkConfig returns the value of ConfigKey: flannel's own network configuration, which flannel's other tools
-// read. The same configuration gives the same bytes.
+// NetworkConfig returns the value of ConfigKey: flannel's own network configuration, which flannel's other tools read. The output is deterministic.
 func (c Config) NetworkConfig() ([]byte, error) {
 	out := networkConfig{
 		Network:       c.Network.IPv4,
@@ -35,20 +34,19 @@ func (c Config) NetworkConfig() ([]byte, error) {
 		Backend:       networkBackend{Type: c.Backend.Type, VNI: c.Backend.VNI, Port: c.Backend.Port},
 	}
 	if c.Backend.Type == BackendVXLAN && c.MTU != 0 {
-		// Flannel's setting is the MTU of the outer packet, ours that of pods.
+		// Flannel's setting is the MTU of the outer packet, MTU is that of pods.
 		out.Backend.MTU = c.MTU + VXLANOverhead
 	}
 	return encode("flannel's network configuration", out)
 }
 
-// Grown reports whether a network is another one with a shorter prefix, its base unchanged.
+// Grown reports whether to has the same base as from and a shorter prefix.
 func Grown(from, to netip.Prefix) bool {
 	return from.IsValid() && to.IsValid() && from.Masked().Addr() == to.Masked().Addr() && to.Bits() < from.Bits()
 }
 
-// Open returns the network that subnets may be chosen from: the configured one, or what etcd has of it. A network that
-// grows does so in etcd last, when every node knows it, so that no pod has an address that some node takes for a
-// stranger's. value is that of ConfigKey; nil if there is none.
+// Open returns the network from which subnets may be chosen: the configured one, or the one in etcd if the network is growing. The network in etcd grows last,
+// after every node knows the new one, so that no node treats a pod address as external. value is that of ConfigKey; nil if it does not exist.
 func (c Config) Open(value []byte) netip.Prefix {
 	var got networkConfig
 	if len(value) > 0 && json.Unmarshal(value, &got) == nil && Grown(got.Network, c.Network.IPv4) {
@@ -57,9 +55,8 @@ func (c Config) Open(value []byte) netip.Prefix {
 	return c.Network.IPv4
 }
 
-// CheckNetworkConfig compares the value of ConfigKey with the configuration. It returns an error if the prefix is
-// used for another network, since subnets of both would then be given out from one pool of keys. A network that one of
-// the two knows before it has grown is the same.
+// CheckNetworkConfig compares the value of ConfigKey with the configuration. It returns an error if the prefix is used for another network, since the subnets
+// of both would share one set of keys. A network before and after growth counts as the same.
 func (c Config) CheckNetworkConfig(value []byte) error {
 	var got networkConfig
 	if err := json.Unmarshal(value, &got); err != nil {

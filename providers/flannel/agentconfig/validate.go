@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
-// Validate returns everything that is wrong with the configuration, nil if nothing is.
+// Validate returns every error in the configuration; nil if there is none.
 func (c Config) Validate() field.ErrorList {
 	errs := agentfile.ValidateVersion(field.NewPath("version"), c.Version, Version)
 	errs = append(errs, c.Etcd.validate(field.NewPath("etcd"))...)
@@ -79,8 +79,7 @@ func (n Network) validate(at *field.Path) field.ErrorList {
 
 func is6(a netip.Addr) bool { return a.Is6() && !a.Is4In6() && a.Zone() == "" }
 
-// validatePool applies flannel's own limits: at least four subnets, of which the first is not given out, and at
-// least two host bits.
+// validatePool checks flannel's limits: at least four subnets, of which the first is never assigned, and at least two host bits.
 func validatePool(at *field.Path, name string, p netip.Prefix, length int, family func(netip.Addr) bool) field.ErrorList {
 	if !family(p.Addr()) {
 		return field.ErrorList{field.Invalid(at.Child(name), p.String(), "is not of the family "+name)}

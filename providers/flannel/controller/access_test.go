@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/testing/etcdnodes"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -31,19 +33,19 @@ const accessPrefix = "/coreos.com/network"
 // guarded is a real etcd of one member, as the operator configures it.
 type guarded struct {
 	t        *testing.T
-	ca       *certs.Authority
+	ca       *certs.CA
 	endpoint string
 }
 
 func newGuarded(t *testing.T) *guarded {
 	t.Helper()
-	ca, err := certs.NewAuthority("flannel-etcd", time.Now(), 24*time.Hour)
+	ca, err := certs.NewCA("flannel-etcd", time.Now(), 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t)
+	ports := etcdnodes.FreePorts(t)
 	managed := etcdcluster.Managed{ClientPort: uint16(ports[0]), PeerPort: uint16(ports[1])}
-	m := etcdcluster.Found([]etcdcluster.Candidate{{Name: "a", UID: "u", Address: netip.MustParseAddr("127.0.0.1")}}, managed, "t")
+	m := etcdcluster.Bootstrap([]etcdcluster.Candidate{{Name: "a", UID: "u", Address: netip.MustParseAddr("127.0.0.1")}}, managed, "t")
 	dir := t.TempDir()
 	pair, err := ca.Issue(m.Members[0].CertificateRequest(), time.Now())
 	if err != nil {
@@ -54,7 +56,7 @@ func newGuarded(t *testing.T) *guarded {
 			t.Fatal(err)
 		}
 	}
-	metrics := freePorts(t)[0]
+	metrics := etcdnodes.FreePorts(t)[0]
 	config, err := m.EtcdConfig(m.Members[0], etcdcluster.Paths{Data: dir, TLS: dir, MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", metrics)})
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +65,8 @@ func newGuarded(t *testing.T) *guarded {
 	if err := os.WriteFile(file, []byte(config+"unsafe-no-fsync: true\nlog-level: fatal\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := run(t, os.Stderr, etcdProgram(t), "--config-file", file)
-	t.Cleanup(p.kill)
+	p := etcdnodes.Run(t, os.Stderr, "--config-file", file)
+	t.Cleanup(p.Kill)
 	return &guarded{t: t, ca: ca, endpoint: m.Members[0].ClientURL}
 }
 
@@ -136,7 +138,7 @@ func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
 	g := newGuarded(t)
 	root, raw := g.operator(), g.client(etcdcluster.RootUser)
 	own, other := g.grant(root, "own", 66), g.grant(root, "other", 20)
-	if err := root.Enforce(t.Context(), isAgent); err != nil {
+	if err := root.EnableAuth(t.Context(), isAgent); err != nil {
 		t.Fatal(err)
 	}
 	victim := g.client(record.Etcd.NodeUser("other"))
@@ -293,11 +295,24 @@ func TestPermissionsFollowTheReservation(t *testing.T) {
 	if _, err := raw.UserAdd(t.Context(), etcdcluster.RootUser, "evil"); err != nil {
 		t.Fatal(err)
 	}
-	before := g.grant(root, "node", 20)
-	if err := root.Enforce(t.Context(), isAgent); err != nil {
+	nodeUser := record.Etcd.NodeUser("node")
+	if _, err := raw.UserAddWithOptions(t.Context(), nodeUser, "", &clientv3.UserAddOptions{NoPassword: true}); err != nil {
 		t.Fatal(err)
 	}
-	if enforced, err := root.Enforced(t.Context()); err != nil || !enforced {
+	if _, err := raw.RoleAdd(t.Context(), etcdcluster.RootUser); err != nil && !errors.Is(err, rpctypes.ErrRoleAlreadyExist) {
+		t.Fatal(err)
+	}
+	if _, err := raw.UserGrantRole(t.Context(), nodeUser, etcdcluster.RootUser); err != nil {
+		t.Fatal(err)
+	}
+	before := g.grant(root, "node", 20)
+	if err := root.EnableAuth(t.Context(), isAgent); err != nil {
+		t.Fatal(err)
+	}
+	if user, err := raw.UserGet(t.Context(), nodeUser); err != nil || !slices.Equal(user.Roles, []string{nodeUser}) {
+		t.Errorf("the user of the node has the roles %v, %v", user, err)
+	}
+	if enforced, err := root.AuthEnabled(t.Context()); err != nil || !enforced {
 		t.Errorf("etcd checks permissions: %v, %v", enforced, err)
 	}
 	if err := root.ReplacePassword(t.Context(), etcdcluster.RootUser); err != nil {
@@ -319,7 +334,7 @@ func TestPermissionsFollowTheReservation(t *testing.T) {
 		t.Errorf("the new subnet: %v", err)
 	}
 	for range 2 { // the second time there is none
-		if err := root.Expel(t.Context(), record.Etcd.NodeUser("node")); err != nil {
+		if err := root.DeleteUser(t.Context(), record.Etcd.NodeUser("node")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// contestWindow is the time in which changes of a lease's address are counted.
+	// contestWindow is the period in which changes of a lease's address are counted.
 	contestWindow = 10 * time.Minute
-	// contestChanges is how many of them in that time are too many: a node that moves to another address and back has two.
+	// contestChanges is the minimum number of changes that indicates a conflict: a node that moves to another address and back has two.
 	contestChanges = 3
 )
 
@@ -23,12 +23,11 @@ type movement struct {
 	changes         []time.Time
 }
 
-// movements are those of all nodes, by name. They are kept in memory alone: two machines with one name change the address
-// soon again.
+// movements has the movements of all nodes by name. They are not persistent: two machines with one name soon change the address again.
 type movements map[string]movement
 
-// note takes the address in a node's lease, and reports whether it changes too often.
-func (m movements) note(node string, address netip.Addr, now time.Time) bool {
+// record records the address in a node's lease, and reports whether it changes too often.
+func (m movements) record(node string, address netip.Addr, now time.Time) bool {
 	seen := m[node]
 	if address.IsValid() && address != seen.address {
 		if seen.address.IsValid() {
@@ -41,9 +40,9 @@ func (m movements) note(node string, address netip.Addr, now time.Time) bool {
 	return len(seen.changes) >= contestChanges
 }
 
-// contested reports nodes whose lease goes back and forth between two addresses: two machines have the same node name, for
-// example one that was replaced while it was unreachable, and take the lease from one another.
-func (p *pass) contested(s store) {
+// contested reports nodes whose lease alternates between two addresses: two machines with the same node name, for example one that was replaced while it was
+// unreachable, take the lease from one another.
+func (p *reconciliation) contested(s store) {
 	addresses := map[netip.Prefix]netip.Addr{}
 	for _, l := range s.leases {
 		addresses[l.subnet] = l.publicIP
@@ -51,7 +50,7 @@ func (p *pass) contested(s store) {
 	now := p.deps.Now()
 	var found []string
 	for _, name := range sorted(s.reservations) {
-		if p.moves.note(name, addresses[s.reservations[name].Subnet], now) {
+		if p.moves.record(name, addresses[s.reservations[name].Subnet], now) {
 			seen := p.moves[name]
 			found = append(found, fmt.Sprintf("the lease of node %s (%s) changes between the addresses %s and %s", name, s.reservations[name].Subnet, seen.former, seen.address))
 		}
@@ -61,6 +60,6 @@ func (p *pass) contested(s store) {
 		return
 	}
 	f := finding(status.Degraded, "NodeNameContested", status.Sentence(found, "two machines have the same node name; stop one of them, or give it another name"))
-	f.Immediate = true // only a person can stop a machine
+	f.Immediate = true // user action is required
 	p.Findings = append(p.Findings, f)
 }

@@ -22,7 +22,7 @@ func TestTwoMachinesWithOneNodeNameAreReported(t *testing.T) {
 		if address != "" {
 			s.leases = []lease{{subnet: subnet, publicIP: netip.MustParseAddr(address)}}
 		}
-		p := pass{Controller: c, Run: c.manager.Start(etcdmanager.Inputs{})}
+		p := reconciliation{Controller: c, Run: c.manager.Start(etcdmanager.Inputs{})}
 		p.contested(s)
 		if len(p.Findings) == 0 {
 			return nil

@@ -1,13 +1,11 @@
-// Package controller is the operator's controller for flannel. It manages the etcd in which flannel keeps which node
-// has which subnet, with package etcdmanager.
+// Package controller is the operator's controller for flannel. It manages the etcd that stores the subnets of flannel's nodes, with package etcdmanager.
 //
-// Input: what rendering has written in the ConfigMap flannel-config, the nodes, and etcd. Output: the certificates
-// of the managed etcd (or copies of those for an external one), the ConfigMap flannel-etcd-members from which the
-// members are rendered, flannel's network configuration in etcd, reservations that go with their nodes, and
-// findings for the conditions. While there is no flannel-config, it does nothing at all.
+// Input: the rendered ConfigMap flannel-config, the nodes, and etcd. Output: the certificates of the managed etcd (or copies of those for an external one),
+// the ConfigMap flannel-etcd-members from which the members are rendered, flannel's network configuration in etcd, reservations of existing nodes, and
+// findings for the conditions. Without flannel-config it does nothing.
 //
-// It must never start two etcd clusters side by side, give the subnet of a node away that still exists, or touch
-// what nodes do: while etcd is gone, pods go on talking.
+// Invariants: it never starts a second etcd cluster, never releases the subnet of an existing node, and never affects the data path of nodes: pods keep their
+// network while etcd is unavailable.
 package controller
 
 import (
@@ -31,50 +29,50 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// Deps are what the controller works with. What is nil is what etcdmanager.Deps says, unless it is said here.
+// Deps are the dependencies of the controller. Nil fields have the defaults of etcdmanager.Deps unless documented otherwise.
 type Deps struct {
-	// Client writes, and reads Nodes, and the ConfigMaps and Secrets of flannel's and of the operator's namespace,
-	// best from a cache. Node objects need their labels, addresses and conditions.
+	// Client writes objects, and reads Nodes and the ConfigMaps and Secrets in the namespaces of flannel and the operator, preferably from a cache. Node
+	// objects need labels, addresses and conditions.
 	Client client.Client
 	// Nodes returns all nodes, which are not changed; nil lists them with Client.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Live reads past any cache: Nodes, and what etcdmanager.Deps says.
+	// Live reads without a cache: Nodes, and the objects of etcdmanager.Deps.
 	Live client.Reader
-	// Namespace is the operator's.
+	// Namespace is the operator's namespace.
 	Namespace string
-	// Timeout is how long one request to etcd may take.
+	// Timeout is the timeout of a request to etcd.
 	Timeout time.Duration
-	// Managed reports whether the network may be changed. If not, it is only observed; nil means that it may always be.
+	// Managed reports whether the network may be changed; otherwise it is only observed. Nil means always.
 	Managed func(context.Context) (bool, error)
 	// Dial connects to etcd.
 	Dial func(etcdclient.Target) (etcdclient.Etcd, error)
 	// Now is the clock.
 	Now func() time.Time
-	// Requests returns the requests of nodes for certificates.
+	// Requests returns the CertificateSigningRequests of nodes.
 	Requests func(context.Context) ([]certificatesv1.CertificateSigningRequest, error)
-	// Token returns a text that was never used.
+	// Token returns a unique text.
 	Token func() string
-	// Report takes the findings of every reconcile. None means that all is well.
+	// Report receives the findings of every reconcile. No findings mean that there are no problems.
 	Report func(...status.Finding)
-	// Expires and Databases take what etcdmanager.Deps says.
+	// Expires and Databases are passed to etcdmanager.Deps.
 	Expires   func([]loop.Certificate)
 	Databases func([]etcdmanager.DatabaseSize)
-	// Log takes what was changed.
+	// Log receives the changes.
 	Log *slog.Logger
 }
 
-// Controller is the controller. It reconciles one thing, the same for each request.
+// Controller is the controller. All requests reconcile the same state.
 type Controller struct {
 	deps    Deps
 	trigger *trigger.Trigger
 	manager *etcdmanager.Manager
 	since   etcdmanager.Memory
 	moves   movements
-	// followSecrets and followRequests have Secrets and requests for certificates watched. setup sets them.
-	followSecrets, followRequests func() error
+	// watchSecrets and watchRequests start the watches of Secrets and CertificateSigningRequests. setup sets them.
+	watchSecrets, watchRequests func() error
 }
 
-// New returns a controller. Its watches are set up with Setup; a test may call Reconcile by itself.
+// New returns a controller. Setup adds its watches; a test may call Reconcile directly.
 func New(d Deps) *Controller {
 	if d.Nodes == nil {
 		d.Nodes = d.listed
@@ -96,7 +94,7 @@ func New(d Deps) *Controller {
 	return c
 }
 
-// listed returns all nodes as Client lists them.
+// listed returns all nodes from Client.
 func (d Deps) listed(ctx context.Context) ([]*corev1.Node, error) {
 	var list corev1.NodeList
 	if err := d.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -109,11 +107,11 @@ func (d Deps) listed(ctx context.Context) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// Close ends the connection to etcd.
+// Close closes the connection to etcd.
 func (c *Controller) Close() { c.manager.Close() }
 
-// Reconcile makes one pass. It does at most one thing to the membership of etcd, and asks to be called again until
-// there is nothing left to do. An etcd that does not answer is no error of the pass, but a finding.
+// Reconcile makes at most one change to the membership of etcd, and requests another call until nothing is left to do. An unresponsive etcd is a finding, not
+// an error.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	in, active, err := c.gather(ctx)
 	if err != nil {
@@ -126,11 +124,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		c.deps.Report()
 		return reconcile.Result{}, nil
 	}
-	if err := c.follow(in.settings.Settings); err != nil {
+	if err := c.startWatches(in.settings.Settings); err != nil {
 		c.deps.Report(failure(err))
 		return reconcile.Result{}, err
 	}
-	p := pass{Controller: c, Run: c.manager.Start(in.etcd), settings: in.settings, agents: in.agents}
+	p := reconciliation{Controller: c, Run: c.manager.Start(in.etcd), settings: in.settings, agents: in.agents}
 	managed, err := c.managed(ctx)
 	switch {
 	case err != nil:
@@ -143,16 +141,16 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		err = c.manager.ReportExpiry(ctx, in.etcd)
 	}
 	if errors.Is(err, etcdmanager.ErrStale) {
-		return reconcile.Result{RequeueAfter: p.Again}, nil // it has looked at half of it, and says nothing
+		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil // the observation is incomplete and not reported
 	}
 	if err != nil {
 		p.Findings = append(p.Findings, failure(err))
 	}
 	c.deps.Report(p.Findings...)
 	if err != nil {
-		return reconcile.Result{}, err // the queue knows when to try again
+		return reconcile.Result{}, err // the queue retries with back-off
 	}
-	return reconcile.Result{RequeueAfter: p.Again}, nil
+	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 }
 
 func (c *Controller) managed(ctx context.Context) (bool, error) {
@@ -162,16 +160,16 @@ func (c *Controller) managed(ctx context.Context) (bool, error) {
 	return c.deps.Managed(ctx)
 }
 
-// pass is one reconcile.
-type pass struct {
+// reconciliation is one reconcile.
+type reconciliation struct {
 	*Controller
 	*etcdmanager.Run
 	settings record.Settings
 	agents   agentconfig.Config
 }
 
-// run manages etcd, and then what flannel keeps in it.
-func (p *pass) run(ctx context.Context) error {
+// run manages etcd, and then flannel's keys.
+func (p *reconciliation) run(ctx context.Context) error {
 	if ok, err := p.Manage(ctx); err != nil || !ok {
 		return err
 	}

@@ -19,10 +19,10 @@ func TestOnlyWhatAnEtcdNeedsIsWatched(t *testing.T) {
 	} {
 		var secrets, requests int
 		c := &Controller{
-			followSecrets:  func() error { secrets++; return nil },
-			followRequests: func() error { requests++; return nil },
+			watchSecrets:  func() error { secrets++; return nil },
+			watchRequests: func() error { requests++; return nil },
 		}
-		if err := c.follow(row.settings); err != nil || secrets != row.secrets || requests != row.requests {
+		if err := c.startWatches(row.settings); err != nil || secrets != row.secrets || requests != row.requests {
 			t.Errorf("%s: Secrets are watched %d times, requests %d times, error %v", name, secrets, requests, err)
 		}
 	}

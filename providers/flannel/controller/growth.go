@@ -5,45 +5,43 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// growthPause is how long to wait before agents are looked at again while the network grows.
-const growthPause = 2 * time.Second
+// growthInterval is the time between two observations of the agents while the network grows.
+const growthInterval = 2 * time.Second
 
-// growth returns the network configuration that may be in etcd now, and a sentence about what is waited for, which is
-// empty if nothing is. Nodes choose their subnets from the network that is in etcd, so it grows there last: once the
-// rules and routes of every node that is ready take in what is new. A node that is not ready learns it when its agent
-// starts again, and is not waited for. It is a pure function of what is there, so that an operator that is started again
-// goes on where the last one was.
+// growth returns the network configuration that etcd may have now, and a sentence about pending nodes; empty if there are none. Nodes choose their subnets
+// from the network in etcd, so it grows there last: after the rules and routes of every Ready node include the new part. The operator does not wait for nodes
+// that are not Ready, since their agents read the new network at startup. growth is a pure function of the observed state, so that a restarted operator
+// continues.
 func (s store) growth(want agentconfig.Config, nodes map[string]etcdmanager.Node) (now agentconfig.Config, waiting string) {
 	if s.config == nil {
 		return want, ""
 	}
-	var have struct {
+	var live struct {
 		Network   netip.Prefix
 		SubnetLen int
 	}
-	if json.Unmarshal(s.config.Value, &have) != nil || have.SubnetLen != want.Network.IPv4SubnetLen || !agentconfig.Grown(have.Network, want.Network.IPv4) {
+	if json.Unmarshal(s.config.Value, &live) != nil || live.SubnetLen != want.Network.IPv4SubnetLen || !agentconfig.Grown(live.Network, want.Network.IPv4) {
 		return want, ""
 	}
 	late := s.late(want.Network.IPv4, nodes)
 	if len(late) == 0 {
 		return want, ""
 	}
-	waiting = fmt.Sprintf("the pool grows from %s to %s; nodes get subnets of what is new once the agents of all know it: %s to go (%s)",
-		have.Network, want.Network.IPv4, count(len(late)), strings.Join(append(slices.Clone(late[:min(named, len(late))]), more(len(late))...), ", "))
+	waiting = fmt.Sprintf("the pool grows from %s to %s; nodes get subnets of the new part once all agents use it: %s remaining (%s)",
+		live.Network, want.Network.IPv4, count(len(late)), phrase.Names(late, maxNamed))
 	now = want
-	now.Network.IPv4 = have.Network
+	now.Network.IPv4 = live.Network
 	return now, waiting
 }
 
-// late names the nodes that are ready and whose agents do not know a network yet. A node that has neither a report nor a
-// reservation has no pods in the network.
+// late returns the Ready nodes whose agents do not use a network yet. A node without a report and a reservation has no pods in the network.
 func (s store) late(network netip.Prefix, nodes map[string]etcdmanager.Node) []string {
 	var out []string
 	for name, n := range nodes {
@@ -62,11 +60,4 @@ func count(n int) string {
 		return "1 node"
 	}
 	return fmt.Sprintf("%d nodes", n)
-}
-
-func more(n int) []string {
-	if n <= named {
-		return nil
-	}
-	return []string{fmt.Sprintf("and %d more", n-named)}
 }

@@ -15,17 +15,17 @@ import (
 // TestTheNetworkGrowsInEtcdOnceEveryNodeKnowsIt is the order that keeps traffic: nodes choose subnets from what is in
 // etcd, so the larger network gets there last.
 func TestTheNetworkGrowsInEtcdOnceEveryNodeKnowsIt(t *testing.T) {
-	w, etcd, _ := plain(t)
+	w, etcd := plain(t)
 	const old, grown = `"Network":"10.128.0.0/14"`, `"Network":"10.128.0.0/12"`
-	w.node("one", 1, false)
-	w.node("two", 2, false)
-	away := w.node("away", 3, false)
-	w.until("the network configuration is written", func() bool { return strings.Contains(kept(t, etcd)["config"], old) })
+	w.Node("one", 1, false)
+	w.Node("two", 2, false)
+	away := w.Node("away", 3, false)
+	w.Until("the network configuration is written", func() bool { return strings.Contains(kept(t, etcd)["config"], old) })
 	takeSubnet(t, etcd, "one", "10.128.2.0/23", "127.0.1.1")
 	takeSubnet(t, etcd, "two", "10.128.4.0/23", "127.0.1.2")
 	takeSubnet(t, etcd, "away", "10.128.6.0/23", "127.0.1.3")
 	away.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
-	if err := w.api.Status().Update(t.Context(), away); err != nil {
+	if err := w.API.Status().Update(t.Context(), away); err != nil {
 		t.Fatal(err)
 	}
 
@@ -35,23 +35,23 @@ func TestTheNetworkGrowsInEtcdOnceEveryNodeKnowsIt(t *testing.T) {
 			Subnet: netip.MustParsePrefix(subnet), PublicIP: netip.MustParseAddr(address)})
 	}
 	says := func(words ...string) bool {
-		return slices.ContainsFunc(w.finding, func(f status.Finding) bool {
+		return slices.ContainsFunc(w.Findings, func(f status.Finding) bool {
 			return f.Effect == status.Progressing && f.Reason == "PoolGrows" &&
 				!slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(f.Message, word) })
 		})
 	}
-	w.until("both nodes are waited for, and not the one that is away", func() bool {
-		return says("from 10.128.0.0/14 to 10.128.0.0/12", "2 nodes to go (one, two)")
+	w.Until("both nodes are waited for, and not the one that is away", func() bool {
+		return says("from 10.128.0.0/14 to 10.128.0.0/12", "2 nodes remaining (one and two)")
 	})
 	knows("one", "10.128.2.0/23", "127.0.1.1")
-	w.restart() // the operator is killed in between
-	w.until("the last one is waited for", func() bool { return says("1 node to go (two)") })
+	w.Restart() // the operator is killed in between
+	w.Until("the last one is waited for", func() bool { return says("1 node remaining (two)") })
 	if config := kept(t, etcd)["config"]; !strings.Contains(config, old) {
 		t.Fatalf("subnets of what is new are given out although node two does not know it: %s", config)
 	}
 	knows("two", "10.128.4.0/23", "127.0.1.2")
-	w.until("the network has grown", func() bool { return strings.Contains(kept(t, etcd)["config"], grown) })
-	w.until("nothing is waited for", func() bool { return len(w.finding) == 0 || !says() })
+	w.Until("the network has grown", func() bool { return strings.Contains(kept(t, etcd)["config"], grown) })
+	w.Until("nothing is waited for", func() bool { return len(w.Findings) == 0 || !says() })
 	if all := kept(t, etcd); all["subnets/10.128.2.0-23"] == "" || all["subnets/10.128.4.0-23"] == "" || all["subnets/10.128.6.0-23"] == "" {
 		t.Errorf("a subnet is gone: %v", all)
 	}

@@ -7,58 +7,27 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
-	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
+	"github.com/cluster-network-operator/cno/internal/testing/etcdnodes"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// secret returns the data of a Secret; nil if there is none.
-func (w *world) secret(namespace, name string) map[string][]byte {
-	w.t.Helper()
-	var s corev1.Secret
-	if err := w.api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &s); err != nil {
-		return nil
-	}
-	return s.Data
-}
-
-// etcdAs connects to the managed etcd with a certificate.
-func (w *world) etcdAs(data map[string][]byte) *clientv3.Client {
-	w.t.Helper()
-	config, err := etcdclient.TLSConfig(data)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var endpoints []string
-	for _, m := range w.members().Members {
-		endpoints = append(endpoints, m.ClientURL)
-	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, Logger: zap.NewNop()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 // nodeCertificate is what the agent on a node would get.
 func (w *world) nodeCertificate(node string) map[string][]byte {
-	w.t.Helper()
-	r, err := etcdmanager.DecodeRotation(w.secret(operatorNamespace, record.Etcd.AuthoritySecret()))
+	w.T.Helper()
+	r, err := etcdmanager.DecodeRotation(w.Secret(operatorNamespace, record.Etcd.CASecret()))
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	pair, err := r.Current.Issue(certs.Request{CommonName: record.Etcd.NodeUser(node), Usage: certs.Client, Life: 90 * 24 * time.Hour}, w.now)
+	pair, err := r.Current.Issue(certs.Request{CommonName: record.Etcd.NodeUser(node), Usage: certs.Client, Life: 90 * 24 * time.Hour}, w.Now)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key, etcdcluster.BundleKey: r.Bundle().PEM()}
 }
@@ -67,12 +36,12 @@ func (w *world) nodeCertificate(node string) map[string][]byte {
 // certificate and choose their subnets, and then those of this one.
 func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 	w := newWorld(t, &operatorv1.FlannelConfig{})
-	w.node("a", 1, true)
-	w.node("b", 2, false)
-	w.until("etcd answers", func() bool {
-		return w.secret(record.Namespace, record.Etcd.ClientSecret()) != nil && len(w.voters()) == 1 && w.members().Members[0].ID != ""
+	w.Node("a", 1, true)
+	w.Node("b", 2, false)
+	w.Until("etcd answers", func() bool {
+		return w.Secret(record.Namespace, record.Etcd.ClientSecret()) != nil && len(w.Voters()) == 1 && w.Members().Members[0].ID != ""
 	})
-	old := w.etcdAs(w.secret(record.Namespace, record.Etcd.ClientSecret()))
+	old := w.Dial(w.Secret(record.Namespace, record.Etcd.ClientSecret()))
 	write := func(c *clientv3.Client, key string, value []byte) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
@@ -91,7 +60,7 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 	}
 	subnet := map[string]netip.Prefix{"a": netip.MustParsePrefix("10.128.2.0/23"), "b": netip.MustParsePrefix("10.128.4.0/23")}
 	for i, name := range []string{"a", "b"} {
-		value, err := agentconfig.Reservation{Node: name, Subnet: subnet[name], PublicIP: netip.MustParseAddr(address(i + 1))}.Encode()
+		value, err := agentconfig.Reservation{Node: name, Subnet: subnet[name], PublicIP: netip.MustParseAddr(etcdnodes.Address(i + 1))}.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,18 +70,18 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 		report(old, agentconfig.AgentStatus{Node: name})
 	}
 	leaseOf := func(name string) string { return agentconfig.SubnetKey(accessPrefix, subnet[name], netip.Prefix{}) }
-	w.until("the agents without a certificate are reported", func() bool { return w.says("NodeCertificates") != "" })
+	w.Until("the agents without a certificate are reported", func() bool { return w.Message("NodeCertificates") != "" })
 
 	// One agent after the other has a certificate of its own; until the last one, the shared one serves.
-	report(w.etcdAs(w.nodeCertificate("a")), agentconfig.AgentStatus{Node: "a", OwnCertificate: true})
+	report(w.Dial(w.nodeCertificate("a")), agentconfig.AgentStatus{Node: "a", OwnCertificate: true})
 	for range 5 {
-		w.turn()
+		w.Turn()
 	}
-	if err := write(old, leaseOf("b"), []byte("{}")); err != nil || w.members().NodeIdentity {
-		t.Fatalf("while an agent of the earlier version runs: %v, %+v", err, w.members())
+	if err := write(old, leaseOf("b"), []byte("{}")); err != nil || w.Members().NodeIdentity {
+		t.Fatalf("while an agent of the earlier version runs: %v, %+v", err, w.Members())
 	}
 	// A client with the shared certificate prepares to come back as another node, as an administrator, and as a member.
-	member := w.members().Members[0].Name
+	member := w.Members().Members[0].Name
 	for _, prepare := range []func() (any, error){
 		func() (any, error) { return old.UserDelete(t.Context(), record.Etcd.NodeUser("a")) },
 		func() (any, error) { return old.UserAdd(t.Context(), record.Etcd.NodeUser("a"), "evil") },
@@ -128,11 +97,11 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := w.etcdAs(w.nodeCertificate("b"))
+	b := w.Dial(w.nodeCertificate("b"))
 	report(b, agentconfig.AgentStatus{Node: "b", OwnCertificate: true})
-	w.until("the shared certificate is removed", func() bool {
-		s := w.secret(record.Namespace, record.Etcd.ClientSecret())
-		return w.members().NodeIdentity && len(s[corev1.TLSCertKey]) == 0 && len(s[etcdcluster.BundleKey]) > 0
+	w.Until("the shared certificate is removed", func() bool {
+		s := w.Secret(record.Namespace, record.Etcd.ClientSecret())
+		return w.Members().NodeIdentity && len(s[corev1.TLSCertKey]) == 0 && len(s[etcdcluster.BundleKey]) > 0
 	})
 	if err := write(old, leaseOf("b"), []byte("{}")); !refused(err) {
 		t.Errorf("the shared certificate: %v", err)
@@ -153,15 +122,15 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 	}
 
 	// The operator goes on with it, also after a restart: a node joins, another one goes.
-	w.restart()
-	w.node("c", 3, false)
-	c := w.etcdAs(w.nodeCertificate("c"))
-	w.until("the new node can report", func() bool {
+	w.Restart()
+	w.Node("c", 3, false)
+	c := w.Dial(w.nodeCertificate("c"))
+	w.Until("the new node can report", func() bool {
 		value, err := agentconfig.AgentStatus{Node: "c", OwnCertificate: true}.Encode()
 		return err == nil && write(c, agentconfig.AgentKey(accessPrefix, "c"), value) == nil
 	})
 	var reserved agentconfig.Reservation
-	w.until("the new node has a reservation", func() bool {
+	w.Until("the new node has a reservation", func() bool {
 		resp, err := c.Get(t.Context(), agentconfig.ReservationKey(accessPrefix, "c"))
 		if err != nil || len(resp.Kvs) == 0 {
 			return false
@@ -170,12 +139,12 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 		return err == nil
 	})
 	own := agentconfig.SubnetKey(accessPrefix, reserved.Subnet, netip.Prefix{})
-	w.until("the new node can take its lease", func() bool { return write(c, own, []byte("{}")) == nil })
-	w.removeNode("b")
-	w.turn()
-	w.now = w.now.Add(2 * nodeGrace)
-	w.until("the deleted node can do nothing", func() bool { return refused(write(b, leaseOf("b"), []byte("{}"))) })
-	if w.says("EtcdUnreachable") != "" || w.says("FlannelControllerError") != "" {
-		t.Errorf("findings are %v", w.finding)
+	w.Until("the new node can take its lease", func() bool { return write(c, own, []byte("{}")) == nil })
+	w.RemoveNode("b")
+	w.Turn()
+	w.Now = w.Now.Add(2 * nodeGrace)
+	w.Until("the deleted node can do nothing", func() bool { return refused(write(b, leaseOf("b"), []byte("{}"))) })
+	if w.Message("EtcdUnreachable") != "" || w.Message("FlannelControllerError") != "" {
+		t.Errorf("findings are %v", w.Findings)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// inputs are what a reconcile uses.
+// inputs are the inputs of a reconcile.
 type inputs struct {
 	etcd     etcdmanager.Inputs
 	settings record.Settings
 	agents   agentconfig.Config
 }
 
-// gather reads the inputs. active is false while nothing of flannel is applied.
+// gather reads the inputs. active is false while flannel is not installed.
 func (c *Controller) gather(ctx context.Context) (in inputs, active bool, err error) {
 	var config corev1.ConfigMap
 	key := client.ObjectKey{Namespace: record.Namespace, Name: record.ConfigMap}

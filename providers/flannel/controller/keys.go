@@ -11,21 +11,22 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// nodeGrace is how long a node must have been missing before its subnet is free again.
+// nodeGrace is how long a node must have been deleted before its subnet is released.
 const nodeGrace = time.Minute
 
-// store is everything that flannel keeps in etcd, at one moment.
+// store has all keys of flannel in etcd at one revision.
 type store struct {
 	prefix string
 	config *etcdclient.KeyValue
 	leases []lease
-	// reservations and agents are by the name of the node.
+	// reservations and agents are keyed by node name.
 	reservations map[string]reservation
 	agents       map[string]agent
-	// broken are sentences about values that cannot be read.
+	// broken are sentences about invalid values.
 	broken []string
 }
 
@@ -45,7 +46,7 @@ type agent struct {
 	agentconfig.AgentStatus
 }
 
-// readStore sorts keys. What it does not know, it ignores.
+// readStore parses keys. It ignores unknown ones.
 func readStore(prefix string, keys []etcdclient.KeyValue) store {
 	s := store{prefix: prefix, reservations: map[string]reservation{}, agents: map[string]agent{}}
 	for _, kv := range keys {
@@ -53,7 +54,7 @@ func readStore(prefix string, keys []etcdclient.KeyValue) store {
 			s.config = &kv
 		} else if subnet, _, ok := agentconfig.ParseSubnetKey(prefix, kv.Key); ok {
 			var value struct{ PublicIP netip.Addr }
-			_ = json.Unmarshal(kv.Value, &value) // a lease whose holder is unknown is no one's
+			_ = json.Unmarshal(kv.Value, &value) // a lease with an unknown holder belongs to no node
 			s.leases = append(s.leases, lease{kv, subnet, value.PublicIP})
 		} else if node, ok := agentconfig.ParseNodeKey(agentconfig.ReservationDir(prefix), kv.Key); ok {
 			r, err := agentconfig.DecodeReservation(kv.Value)
@@ -74,8 +75,8 @@ func readStore(prefix string, keys []etcdclient.KeyValue) store {
 	return s
 }
 
-// configure returns the change that writes flannel's network configuration; nil if it is there. The problem is a
-// sentence if the prefix is in use for another network, by leases that no reservation of this cluster is for.
+// configure returns the change that writes flannel's network configuration; nil if it is up to date. problem is a sentence if the prefix is used for another
+// network, by leases without a reservation of this cluster.
 func (s store) configure(want agentconfig.Config) (change *etcdclient.Change, problem string, err error) {
 	value, err := want.NetworkConfig()
 	if err != nil {
@@ -88,28 +89,28 @@ func (s store) configure(want agentconfig.Config) (change *etcdclient.Change, pr
 	if bytes.Equal(s.config.Value, value) {
 		return nil, "", nil
 	}
-	var have struct {
+	var live struct {
 		Network   netip.Prefix
 		SubnetLen int
 	}
-	readable := json.Unmarshal(s.config.Value, &have) == nil
-	if !readable || have.Network != want.Network.IPv4 || have.SubnetLen != want.Network.IPv4SubnetLen {
+	readable := json.Unmarshal(s.config.Value, &live) == nil
+	if !readable || live.Network != want.Network.IPv4 || live.SubnetLen != want.Network.IPv4SubnetLen {
 		if foreign := s.foreign(); len(foreign) > 0 {
 			return nil, fmt.Sprintf("%s in etcd is for the network %s with subnets of length %d, and nodes that are not of this cluster use it (%s); "+
 				"choose another spec.defaultNetwork.flannelConfig.etcd.prefix, or delete these leases if the nodes no longer exist",
-				key, have.Network, have.SubnetLen, strings.Join(foreign, ", ")), nil
+				key, live.Network, live.SubnetLen, strings.Join(foreign, ", ")), nil
 		}
 	}
 	return &etcdclient.Change{Unchanged: map[string]int64{key: s.config.Revision}, Put: map[string][]byte{key: value}}, "", nil
 }
 
-// foreign names the leases that are no one's of this cluster, at most three of them.
+// foreign describes the leases that belong to no node of this cluster, at most three of them.
 func (s store) foreign() []string {
 	own := map[netip.Prefix]netip.Addr{}
 	for _, r := range s.reservations {
 		own[r.Subnet] = r.PublicIP
 	}
-	// Only the node itself may write the lease of a reservation that names no address.
+	// Only the node itself may write the lease of a reservation without an address.
 	unnamed := netip.Addr{}
 	var out []string
 	for _, l := range s.leases {
@@ -117,16 +118,12 @@ func (s store) foreign() []string {
 			out = append(out, fmt.Sprintf("%s has %s", l.publicIP, l.subnet))
 		}
 	}
-	if more := len(out) - 3; more > 0 {
-		out = append(out[:3:3], fmt.Sprintf("and %d more", more))
-	}
-	return out
+	return phrase.First(out, 3)
 }
 
-// claim returns the changes that write the UIDs of nodes into reservations made by agents, which do not know them,
-// and into those of nodes that were replaced by one of the same name, which inherits the subnet. It takes addresses out
-// that agents can no longer correct: identity is true if only a node itself may write its lease, for which they are not
-// needed either.
+// claim returns the changes that write the UIDs of nodes into reservations that have another UID or none: those created by agents, and those of replaced nodes
+// with the same name, which inherit the subnet. It also removes addresses that agents can no longer correct: if identity is true, only a node itself may write
+// its lease, and addresses are not needed.
 func (s store) claim(nodes map[string]etcdmanager.Node, identity bool) ([]etcdclient.Change, error) {
 	var out []etcdclient.Change
 	for _, name := range sorted(s.reservations) {
@@ -148,7 +145,7 @@ func (s store) claim(nodes map[string]etcdmanager.Node, identity bool) ([]etcdcl
 	return out, nil
 }
 
-// absent returns the names of the nodes that etcd has something of and that do not exist.
+// absent returns the names of deleted nodes that have keys in etcd.
 func (s store) absent(nodes map[string]etcdmanager.Node) []string {
 	var out []string
 	for name := range s.reservations {
@@ -165,9 +162,9 @@ func (s store) absent(nodes map[string]etcdmanager.Node) []string {
 	return out
 }
 
-// forget returns the change that frees the subnet of a node that is gone: its reservation, the lease that goes with
-// it, and what its agent has reported last. Nothing is deleted if any of it has changed meanwhile.
-func (s store) forget(name string) etcdclient.Change {
+// release returns the change that releases the subnet of a deleted node: it deletes its reservation, its lease, and the report of its agent, unless any of
+// them has changed.
+func (s store) release(name string) etcdclient.Change {
 	c := etcdclient.Change{Unchanged: map[string]int64{}}
 	drop := func(kv etcdclient.KeyValue) {
 		c.Unchanged[kv.Key] = kv.Revision

@@ -17,9 +17,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// keys looks at what flannel keeps in etcd: it writes the network configuration, keeps reservations with their nodes,
-// and says what agents complain of.
-func (p *pass) keys(ctx context.Context) error {
+// keys reconciles flannel's keys in etcd: it writes the network configuration, maintains the reservations of nodes, and reports the problems of agents.
+func (p *reconciliation) keys(ctx context.Context) error {
 	if p.Etcd == nil {
 		return nil
 	}
@@ -50,20 +49,20 @@ func (p *pass) keys(ctx context.Context) error {
 	for _, c := range changes {
 		p.commit(ctx, c)
 	}
-	if err := p.forget(ctx, s); err != nil {
+	if err := p.release(ctx, s); err != nil {
 		return err
 	}
-	p.Findings = append(p.Findings, complaints(s, p.Nodes, p.Down)...)
+	p.Findings = append(p.Findings, agentFindings(s, p.Nodes, p.Down)...)
 	p.contested(s)
 	return p.migration(ctx, s)
 }
 
-// configure writes the network configuration, or says why not.
-func (p *pass) configure(ctx context.Context, s store) error {
+// configure writes the network configuration, or reports why it cannot.
+func (p *reconciliation) configure(ctx context.Context, s store) error {
 	want, waiting := s.growth(p.agents, p.Nodes)
 	if waiting != "" {
 		p.Findings = append(p.Findings, finding(status.Progressing, "PoolGrows", waiting))
-		p.Soonest(growthPause)
+		p.Requeue(growthInterval)
 	}
 	change, problem, err := s.configure(want)
 	if err != nil {
@@ -78,8 +77,8 @@ func (p *pass) configure(ctx context.Context, s store) error {
 	return nil
 }
 
-// forget frees the subnets of nodes that have been gone for long enough.
-func (p *pass) forget(ctx context.Context, s store) error {
+// release releases the subnets of nodes that have been deleted for nodeGrace.
+func (p *reconciliation) release(ctx context.Context, s store) error {
 	now, absent := p.deps.Now(), s.absent(p.Nodes)
 	for what := range p.since {
 		if name, ok := strings.CutPrefix(what, "node "); ok {
@@ -90,10 +89,10 @@ func (p *pass) forget(ctx context.Context, s store) error {
 		what := "node " + name
 		p.since.Note(what, true, now)
 		if left := nodeGrace - now.Sub(p.since[what]); left > 0 {
-			p.Soonest(left)
+			p.Requeue(left)
 			continue
 		}
-		// The cache may be behind, and what is deleted is gone.
+		// The cache may lag, and the deletion cannot be undone.
 		err := p.deps.Live.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{})
 		if err == nil {
 			continue
@@ -101,7 +100,7 @@ func (p *pass) forget(ctx context.Context, s store) error {
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read node %s: %w", name, err)
 		}
-		if p.commit(ctx, s.forget(name)) {
+		if p.commit(ctx, s.release(name)) {
 			p.deps.Log.Info("freed the subnet of a deleted node", "node", name, "subnet", s.reservations[name].Subnet)
 			delete(p.since, what)
 		}
@@ -109,21 +108,21 @@ func (p *pass) forget(ctx context.Context, s store) error {
 	return nil
 }
 
-// commit makes a change, and asks for another look if a third party was quicker.
-func (p *pass) commit(ctx context.Context, c etcdclient.Change) bool {
+// commit commits a change, and requests another reconcile after a conflict.
+func (p *reconciliation) commit(ctx context.Context, c etcdclient.Change) bool {
 	done, err := p.Etcd.Commit(ctx, c)
 	if err != nil {
 		p.Unreachable(err)
 		return false
 	}
 	if !done {
-		p.Soonest(etcdmanager.Instantly)
+		p.Requeue(etcdmanager.Instantly)
 	}
 	return done
 }
 
-// identities are what etcd's permissions depend on.
-func (p *pass) identities(s store) etcdmanager.Agents {
+// identities returns the input of etcd's permissions.
+func (p *reconciliation) identities(s store) etcdmanager.Agents {
 	return etcdmanager.Agents{
 		Permissions: func(node string) []etcdcluster.Permission {
 			r := s.reservations[node]
@@ -135,9 +134,8 @@ func (p *pass) identities(s store) etcdmanager.Agents {
 	}
 }
 
-// withoutCertificate names the nodes that are Ready and whose agents present no certificate of their own, in
-// sentences. Nodes that are not Ready are not waited for: their agents get one when they start again. Nodes that etcd
-// has nothing of run no agent.
+// withoutCertificate returns a sentence for each Ready node whose agent presents no certificate of its own. It omits nodes that are not Ready, since their
+// agents request one at startup, and nodes without keys in etcd, which run no agent.
 func withoutCertificate(s store, nodes map[string]etcdmanager.Node) []string {
 	var out []string
 	for _, name := range sorted(nodes) {

@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// migration publishes how far the nodes have come with a change of the MTU, and reports in which phase it is.
-func (p *pass) migration(ctx context.Context, s store) error {
+// migration publishes the progress of an MTU migration on the nodes, and reports its phase.
+func (p *reconciliation) migration(ctx context.Context, s store) error {
 	m := p.settings.Migration
 	if m == nil {
 		return mtumigration.Withdraw(ctx, p.deps.Client, p.deps.Namespace)
@@ -19,12 +19,12 @@ func (p *pass) migration(ctx context.Context, s store) error {
 	p.Findings = append(p.Findings, mtumigration.Findings(record.Component, flannel.New().MTUPath().String(), *m, progress, len(p.Nodes), waiting)...)
 	stale, err := mtumigration.Publish(ctx, p.deps.Client, etcdmanager.Owner(record.Etcd), p.deps.Namespace, progress)
 	if stale {
-		p.Soonest(etcdmanager.Soon)
+		p.Requeue(etcdmanager.Soon)
 	}
 	return err
 }
 
-// migrating returns what the agents of nodes report of the MTU.
+// migrating returns the MTU in the reports of nodes' agents.
 func (s store) migrating(nodes map[string]etcdmanager.Node) map[string]mtumigration.Node {
 	out := make(map[string]mtumigration.Node, len(nodes))
 	for name, n := range nodes {

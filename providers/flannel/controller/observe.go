@@ -6,9 +6,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 )
 
-// observe reports how etcd and agents are while the network is not to be changed. It writes nothing but certificates
-// that are about to expire: without them, etcd would stop on its own.
-func (p *pass) observe(ctx context.Context) error {
+// observe reports the state of etcd and agents while the network must not be changed. It writes only certificates that are about to expire: without them etcd
+// would stop.
+func (p *reconciliation) observe(ctx context.Context) error {
 	known, err := p.Observe(ctx)
 	if err != nil {
 		return err
@@ -16,12 +16,12 @@ func (p *pass) observe(ctx context.Context) error {
 	if known {
 		p.observeKeys(ctx)
 	}
-	p.Again = etcdmanager.Later
+	p.RequeueAfter = etcdmanager.Later
 	return nil
 }
 
-// observeKeys reports what agents have written into etcd.
-func (p *pass) observeKeys(ctx context.Context) {
+// observeKeys reports the problems in agents' reports.
+func (p *reconciliation) observeKeys(ctx context.Context) {
 	content, err := p.Etcd.Read(ctx, p.agents.Etcd.Prefix+"/")
 	if err != nil {
 		p.Unreachable(err)
@@ -29,6 +29,6 @@ func (p *pass) observeKeys(ctx context.Context) {
 	}
 	p.Succeeded()
 	s := readStore(p.agents.Etcd.Prefix, content)
-	p.Findings = append(p.Findings, complaints(s, p.Nodes, p.Down)...)
+	p.Findings = append(p.Findings, agentFindings(s, p.Nodes, p.Down)...)
 	p.contested(s)
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// reserve returns the changes that reserve subnets for nodes whose agents report and that have none. A node that reports
-// a subnet which it remembers gets that one if it is free, so that its pods keep their addresses when etcd has lost
-// everything. If none is left, it returns an error and the changes before that.
+// reserve returns the changes that reserve subnets for nodes with a reporting agent and without a reservation. A node that reports a saved subnet gets it
+// again if it is free, so that its pods keep their addresses after a loss of etcd's data. If no subnet is free, it returns an error and the changes so far.
 func (s store) reserve(c agentconfig.Config, nodes map[string]etcdmanager.Node) ([]etcdclient.Change, error) {
 	var out []etcdclient.Change
 	n := c.Network
@@ -44,7 +43,7 @@ func (s store) reserve(c agentconfig.Config, nodes map[string]etcdmanager.Node) 
 			return out, err
 		}
 		key, lease := agentconfig.ReservationKey(s.prefix, name), agentconfig.SubnetKey(s.prefix, next.Subnet, next.IPv6Subnet)
-		// An agent of an earlier version chooses one itself, and writes its lease with its reservation.
+		// An agent of an earlier version chooses a subnet itself, and writes its lease together with its reservation.
 		out = append(out, etcdclient.Change{
 			Unchanged: map[string]int64{key: r.key.Revision, lease: s.revision(lease)},
 			Put:       map[string][]byte{key: value},
@@ -53,13 +52,13 @@ func (s store) reserve(c agentconfig.Config, nodes map[string]etcdmanager.Node) 
 	return out, nil
 }
 
-// holder is who has a subnet: a node by its reservation, or an address by its lease.
+// holder is the holder of a subnet: a node with its reservation, or an address with its lease.
 type holder struct {
 	node    string
 	address netip.Addr
 }
 
-// taken returns the subnets of both families that leases and reservations hold.
+// taken returns the subnets of both families in leases and reservations.
 func (s store) taken() (v4, v6 map[netip.Prefix]holder) {
 	v4, v6 = map[netip.Prefix]holder{}, map[netip.Prefix]holder{}
 	for _, l := range s.leases {
@@ -82,7 +81,7 @@ func (s store) revision(key string) int64 {
 	return 0
 }
 
-// choose returns the first of some subnets that can be the node's, else one that is free in the network that is open.
+// choose returns the first usable subnet in before, otherwise a free one in the open network.
 func choose(open, network netip.Prefix, length int, node string, before []netip.Prefix, taken map[netip.Prefix]holder, address netip.Addr) (netip.Prefix, error) {
 	var list []netip.Prefix
 	for subnet := range taken {

@@ -42,7 +42,7 @@ func TestSubnetsAreReservedForNodesThatReport(t *testing.T) {
 		{"a new node", nil, nil, map[string]agent{"a": reports("", own)}, "any", false},
 		{"a node that has one", nil, map[string]reservation{"a": reserved("a", "10.1.2.0/24")}, map[string]agent{"a": reports("", own)}, "", false},
 		{"etcd has lost everything", nil, nil, map[string]agent{"a": reports("10.1.3.0/24", own)}, "10.1.3.0/24", false},
-		{"its lease is there", []lease{at("10.1.3.0/24", own)}, nil, map[string]agent{"a": reports("10.1.3.0/24", own)}, "10.1.3.0/24", false},
+		{"its lease exists", []lease{at("10.1.3.0/24", own)}, nil, map[string]agent{"a": reports("10.1.3.0/24", own)}, "10.1.3.0/24", false},
 		{"another node holds what it reports", []lease{at("10.1.3.0/24", other)}, nil, map[string]agent{"a": reports("10.1.3.0/24", own)}, "any", false},
 		{"what it reports is another node's", nil, map[string]reservation{"b": reserved("b", "10.1.3.0/24")}, map[string]agent{"a": reports("10.1.3.0/24", own)}, "any", false},
 		{"what it reports is no subnet of the network", nil, nil, map[string]agent{"a": reports("10.1.0.0/22", own)}, "any", false},

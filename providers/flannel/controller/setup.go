@@ -16,10 +16,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// Name is the name of the loop, on the board and in logs.
+// Name is the name of the controller, on the board and in logs.
 const Name = "flannel"
 
-// Specs returns the controller as data.
+// Specs returns the specification of the controller.
 func (c *Controller) Specs() []loop.Spec {
 	return []loop.Spec{{Name: Name, Secrets: true, Setup: c.setup}}
 }
@@ -34,8 +34,8 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.followSecrets = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &corev1.Secret{}, loop.Once(), concerned)) })
-	c.followRequests = sync.OnceValue(func() error { return c.manager.WatchRequests(mgr, l) })
+	c.watchSecrets = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &corev1.Secret{}, loop.Once(), concerned)) })
+	c.watchRequests = sync.OnceValue(func() error { return c.manager.WatchRequests(mgr, l) })
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		c.Close()
@@ -43,19 +43,19 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	}))
 }
 
-// follow has watched what an etcd needs: Secrets, unless a third party runs it without TLS, and requests for certificates if it is managed.
-// Where no etcd needs them, they are not read.
-func (c *Controller) follow(s etcdcluster.Settings) error {
-	if c.followSecrets == nil || s.Managed == nil && (s.External == nil || s.External.CAConfigMap == "") {
+// startWatches starts the watches that an etcd needs: of Secrets unless an external etcd has no TLS, and of CertificateSigningRequests if etcd is managed.
+// Unneeded objects are not watched.
+func (c *Controller) startWatches(s etcdcluster.Settings) error {
+	if c.watchSecrets == nil || s.Managed == nil && (s.External == nil || s.External.CAConfigMap == "") {
 		return nil
 	}
-	if err := c.followSecrets(); err != nil || s.Managed == nil {
+	if err := c.watchSecrets(); err != nil || s.Managed == nil {
 		return err
 	}
-	return c.followRequests()
+	return c.watchRequests()
 }
 
-// concerns reports whether a ConfigMap or Secret is in a namespace that the loop reads.
+// concerns reports whether a ConfigMap or Secret is in a namespace that the controller reads.
 func (c *Controller) concerns(o client.Object) bool {
 	return o.GetNamespace() == record.Namespace || o.GetNamespace() == c.deps.Namespace && o.GetName() != status.ConfigMapName
 }

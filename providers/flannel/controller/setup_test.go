@@ -5,10 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -23,14 +21,14 @@ import (
 // TestTheLoopHearsOfAgentsAtOnce runs the loop in a manager, as the operator does: what an agent writes to etcd is
 // told without waiting for the next look.
 func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
-	w, etcd, _ := plain(t)
-	w.node("n", 1, false)
-	w.apply()
+	w, etcd := plain(t)
+	w.Node("n", 1, false)
+	w.Apply()
 	scheme, err := apitest.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := manager.New(w.server.Config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := manager.New(w.Server.Config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +60,7 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 	})
 	config := &corev1.ConfigMap{}
 	config.Namespace, config.Name = record.Namespace, record.ConfigMap
-	if err := w.api.Delete(t.Context(), config); err != nil {
+	if err := w.API.Delete(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	soon(t, "nothing is said of a network that is gone", func() bool {
@@ -76,19 +74,4 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 func soon(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	eventually.HoldsWithin(t, etcdmanager.Later/2, what, func() (string, bool) { return "not so", condition() })
-}
-
-func TestHeartbeatsOfKubeletsStartNoPass(t *testing.T) {
-	before := &corev1.Node{}
-	before.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	after := before.DeepCopy()
-	after.Status.Conditions[0].LastHeartbeatTime.Time = time.Now()
-	after.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
-	if etcdmanager.NodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		t.Error("a heartbeat starts a pass")
-	}
-	after.Status.Conditions[0].Status = corev1.ConditionUnknown
-	if !etcdmanager.NodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		t.Error("a node that became NotReady starts none")
-	}
 }

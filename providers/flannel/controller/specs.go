@@ -14,7 +14,7 @@ var metricNames = etcdmanager.MetricNames{
 	NoSpace: "cluster_network_operator_flannel_etcd_no_space",
 }
 
-// Specs returns the controllers of flannel, for the operator's list.
+// Specs returns the specifications of flannel's controllers.
 func Specs(n loop.Network) []loop.Spec {
 	n.Board.Await(Name)
 	log := n.Log.With("controller", Name)

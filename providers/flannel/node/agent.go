@@ -15,50 +15,48 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// DefaultLeaseTTL is how long a lease lives without being renewed, as in flannel itself. It is renewed after a
-// third of that.
+// DefaultLeaseTTL is the lifetime of a lease without renewal, as in flannel itself. It is renewed after a third of that.
 const DefaultLeaseTTL = 24 * time.Hour
 
-// restoreAfter is how long etcd is waited for before the node goes on with what it kept on disk.
+// restoreAfter is how long the agent waits for etcd before it continues with the saved state.
 const restoreAfter = 3 * time.Second
 
-// Options are what the agent needs.
+// Options is the configuration of Run.
 type Options struct {
-	// Config is valid.
+	// Config is the configuration; it must be valid.
 	Config agentconfig.Config
 	// Node is the node's name.
 	Node string
-	// Version is the program's, for the report.
+	// Version is the version of the binary, for the report.
 	Version string
 	Log     *slog.Logger
-	// Sign has the operator sign requests for certificates; only used if the node has an identity of its own. Nil means
-	// that the Kubernetes API cannot be used.
+	// Sign requests certificates from the operator; only used if the node has its own identity. Nil means that the Kubernetes API is not available.
 	Sign nodecert.Signer
-	// LeaseTTL is DefaultLeaseTTL if it is 0; at least three seconds.
+	// LeaseTTL is the lifetime of the lease, at least three seconds. 0 means DefaultLeaseTTL.
 	LeaseTTL time.Duration
-	// Now is time.Now if it is nil.
+	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
 
 type flanneld struct {
 	Options
 	flannel *subnet.Config
-	kept    state
-	tenure  *agent.Cell[tenure]
+	saved   state
+	holding *agent.Cell[holding]
 	peers   *agent.Cell[peers]
-	// identity is the node's own certificate for etcd; nil while it has none.
+	// identity is the node's own certificate for etcd; nil if it has none.
 	identity *agent.Cell[*tls.Certificate]
-	// accepted are the other nodes' leases that traffic follows.
+	// accepted are the leases of other nodes that are used for routing.
 	accepted *agent.Cell[acceptance]
 	board    *agent.Board[status]
 	metrics  *metrics
-	// rejected are the leases that were rejected when the kernel was last compared; only that goroutine uses it.
+	// rejected are the leases rejected in the last reconcile of the kernel; only that goroutine uses it.
 	rejected map[rejection]bool
 	beat     agent.Beat
 }
 
-// Run is the agent. It ends when the context does, with nil, and leaves routes, rules and files as they are. It
-// only returns an error for what waiting does not mend: no name, or a health address that is in use.
+// Run runs the agent until the context ends, and then returns nil. Routes, rules and files stay. It returns an error only for conditions that do not resolve
+// automatically: a missing node name, or a health address in use.
 func Run(ctx context.Context, options Options) error {
 	a, err := newAgent(options)
 	if err != nil {
@@ -68,12 +66,12 @@ func Run(ctx context.Context, options Options) error {
 	group.Go(func() error {
 		return a.health().Serve(ctx, a.Config.HealthAddress)
 	})
-	group.Go(func() error { return a.talkToEtcd(ctx) })
+	group.Go(func() error { return a.runEtcd(ctx) })
 	if a.Config.Etcd.OwnCertificate {
 		group.Go(func() error { return a.keepIdentity(ctx) })
 	}
-	group.Go(func() error { return a.keepKernel(ctx) })
-	group.Go(func() error { return a.keepState(ctx) })
+	group.Go(func() error { return a.runSessions(ctx) })
+	group.Go(func() error { return a.persistState(ctx) })
 	return group.Wait()
 }
 
@@ -97,21 +95,21 @@ func newAgent(options Options) (*flanneld, error) {
 	}}, options.Log)
 	a.identity = agent.NewCell(loadIdentity(options.Config, options.Node, options.Now()))
 	a.metrics = newMetrics(options.Version, a.board.View)
-	kept, err := loadState(options.Config, options.Node)
+	saved, err := loadState(options.Config, options.Node)
 	a.board.Note(topicState, err)
-	a.kept = kept
-	// The operator gives a node the subnet back that it reports, should etcd have lost everything.
+	a.saved = saved
+	// The operator reserves the reported subnet again if etcd has lost its data.
 	a.board.Update(func(b *status) bool {
-		b.Subnet, b.IPv6Subnet = kept.IPv4, kept.IPv6
-		return kept.IPv4.IsValid()
+		b.Subnet, b.IPv6Subnet = saved.IPv4, saved.IPv6
+		return saved.IPv4.IsValid()
 	})
-	a.peers = agent.NewCell(kept.peers())
-	a.accepted = agent.NewCell(acceptance{leases: kept.peers().leases})
-	remembered := tenure{ipv4: kept.IPv4, ipv6: kept.IPv6}
-	if kept.IPv4.IsValid() {
-		remembered.key = agentconfig.SubnetKey(options.Config.Etcd.Prefix, kept.IPv4, kept.IPv6)
+	a.peers = agent.NewCell(saved.peers())
+	a.accepted = agent.NewCell(acceptance{leases: saved.peers().leases})
+	remembered := holding{ipv4: saved.IPv4, ipv6: saved.IPv6}
+	if saved.IPv4.IsValid() {
+		remembered.key = agentconfig.SubnetKey(options.Config.Etcd.Prefix, saved.IPv4, saved.IPv6)
 	}
-	a.tenure = agent.NewCell(remembered)
+	a.holding = agent.NewCell(remembered)
 	return a, nil
 }
 
@@ -122,16 +120,16 @@ func (a *flanneld) health() agent.Health {
 	}
 }
 
-// keepState keeps the last good state on disk.
-func (a *flanneld) keepState(ctx context.Context) error {
+// persistState saves the last valid state.
+func (a *flanneld) persistState(ctx context.Context) error {
 	for ctx.Err() == nil {
-		t, tenureChanged := a.tenure.Get()
+		t, holdingChanged := a.holding.Get()
 		follows, acceptedChanged := a.accepted.Get()
 		if p, _ := a.peers.Get(); t.confirmed() && p.known && follows.known {
 			a.board.Note(topicState, agent.SaveState(stateFile(a.Config), newState(a.Config, a.Node, t, p, follows.leases)))
 		}
-		agent.Wait(ctx, tenureChanged, acceptedChanged, nil)
-		agent.Pause(ctx, 100*time.Millisecond, nil) // changes come in groups
+		agent.Wait(ctx, holdingChanged, acceptedChanged, nil)
+		agent.Pause(ctx, 100*time.Millisecond, nil) // batch changes
 	}
 	return nil
 }

@@ -18,15 +18,14 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// manager is what flannel's backends take their lease from. Backends are only asked to register; their loops do
-// not run, so that nothing here watches.
+// manager is the subnet manager of flannel's backends. Only their registration is used; their watch loops do not run.
 type manager struct {
 	config  *subnet.Config
 	vtepMAC string
 	acquire func(context.Context, *lease.LeaseAttrs) (*lease.Lease, error)
 }
 
-// errNotServed is the answer to what only the loops of flannel's backends ask for.
+// errNotServed is the error of methods that only the backends' loops call.
 var errNotServed = errors.New("the agent does this itself")
 
 func (m *manager) GetNetworkConfig(context.Context) (*subnet.Config, error) { return m.config, nil }
@@ -35,8 +34,8 @@ func (m *manager) AcquireLease(ctx context.Context, attrs *lease.LeaseAttrs) (*l
 	return m.acquire(ctx, attrs)
 }
 
-// GetStoredMacAddresses keeps the MAC address of the vxlan device over a restart of the node, so that the other
-// nodes need not learn a new one. IPv6 gets a device and a MAC address of its own, which is chosen again.
+// GetStoredMacAddresses returns the saved MAC address of the vxlan device, so that it stays the same after a restart of the node. The IPv6 device gets a new
+// one.
 func (m *manager) GetStoredMacAddresses(context.Context) (v4, v6 string) { return m.vtepMAC, "" }
 
 func (m *manager) GetStoredPublicIP(context.Context) (v4, v6 string) { return "", "" }
@@ -61,7 +60,7 @@ func (m *manager) CompleteLease(context.Context, *lease.Lease, *sync.WaitGroup) 
 	return errNotServed
 }
 
-// flannelConfig is the network's configuration in flannel's form.
+// flannelConfig returns the network configuration in flannel's form.
 func flannelConfig(config agentconfig.Config) (*subnet.Config, error) {
 	value, err := config.NetworkConfig()
 	if err != nil {
@@ -77,8 +76,7 @@ func flannelConfig(config agentconfig.Config) (*subnet.Config, error) {
 	return out, nil
 }
 
-// register sets up the backend, which takes the node's lease. It returns the names of the interfaces that traffic
-// to other nodes leaves by, and the MTU of pods.
+// register sets up the backend, which acquires the node's lease. It returns the names of the interfaces for traffic to other nodes, and the MTU of pods.
 func register(ctx context.Context, config agentconfig.Config, m *manager, ext *backend.ExternalInterface) (links, int, error) {
 	if err := correctMTU(config, ext.Iface.MTU); err != nil {
 		return links{}, 0, err
@@ -107,7 +105,7 @@ func register(ctx context.Context, config agentconfig.Config, m *manager, ext *b
 	return on, mtu, nil
 }
 
-// backendLinks are the names that flannel gives its devices.
+// backendLinks returns flannel's names of the devices.
 func backendLinks(config agentconfig.Config, ext string) links {
 	on := links{IPv4: ext}
 	if config.Backend.Type == agentconfig.BackendVXLAN {
@@ -123,7 +121,7 @@ func backendLinks(config agentconfig.Config, ext string) links {
 	return on
 }
 
-// correctMTU corrects the MTU of vxlan devices from before, which flannel uses as they are.
+// correctMTU corrects the MTU of existing vxlan devices, which flannel does not change.
 func correctMTU(config agentconfig.Config, extMTU int) error {
 	if config.Backend.Type != agentconfig.BackendVXLAN {
 		return nil
@@ -145,7 +143,7 @@ func correctMTU(config agentconfig.Config, extMTU int) error {
 	return nil
 }
 
-// vtepMAC is the MAC address in a vxlan lease; empty for other leases.
+// vtepMAC returns the MAC address in a vxlan lease; empty for other leases.
 func vtepMAC(attrs *lease.LeaseAttrs) string {
 	if attrs == nil {
 		return ""
@@ -153,7 +151,7 @@ func vtepMAC(attrs *lease.LeaseAttrs) string {
 	return macIn(attrs.BackendData)
 }
 
-// vtepMACv6 is vtepMAC for the device of IPv6.
+// vtepMACv6 returns the MAC address of the IPv6 device.
 func vtepMACv6(attrs *lease.LeaseAttrs) string {
 	if attrs == nil {
 		return ""

@@ -16,11 +16,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 )
 
-// unansweredAfter is how long an address of etcd must have been silent before it is reported. The client tries again every few seconds.
+// unansweredAfter is how long connections to an etcd address must have timed out before it is reported. The client retries every few seconds.
 const unansweredAfter = 30 * time.Second
 
-// connections notes which addresses of etcd do not answer at all. The client keeps a connection to each of them, and works while one does: so
-// only its attempts to connect show that packets to another one are dropped.
+// connections records which addresses of etcd do not respond. The client works while one of them responds, so that only the connection attempts show that
+// packets to another one are dropped.
 type connections struct {
 	now    func() time.Time
 	report func([]string)
@@ -29,17 +29,17 @@ type connections struct {
 	shown  []string
 }
 
-// dial connects like net.Dialer, and notes the result.
+// dial connects like net.Dialer, and records the result.
 func (c *connections) dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	c.note(address, err)
+	c.record(address, err)
 	return conn, err
 }
 
-// note takes one attempt. A refused connection is an answer: the host is reached, and etcd does not run on it.
-func (c *connections) note(address string, err error) {
+// record records one attempt. A refused connection is a response: the host is reachable, and etcd does not run on it.
+func (c *connections) record(address string, err error) {
 	if errors.Is(err, context.Canceled) {
-		return // the client was closed meanwhile
+		return // the client was closed in the meantime
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,18 +63,18 @@ func (c *connections) note(address string, err error) {
 	}
 }
 
-// lost reports whether packets are lost, or a firewall refuses them with "no route to host" or "permission denied".
+// lost reports whether packets are dropped, or rejected by a firewall with "no route to host" or "permission denied".
 func lost(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 }
 
-// unansweredEtcd puts addresses that do not answer into the agent's report.
+// unansweredEtcd adds unresponsive addresses to the agent's report.
 func (a *flanneld) unansweredEtcd(addresses []string) {
 	var sentences []string
 	for _, address := range addresses {
-		sentences = append(sentences, etcdclient.Unanswered(address))
+		sentences = append(sentences, etcdclient.TimeoutMessage(address))
 	}
 	var err error
 	if len(sentences) > 0 {

@@ -36,7 +36,7 @@ func TestAddressesThatDoNotAnswerAreReported(t *testing.T) {
 		{time.Hour, "a:1", timeout, nil, "the time begins again"},
 	} {
 		now = now.Add(step.after)
-		if c.note(step.address, step.err); !slices.Equal(shown, step.want) {
+		if c.record(step.address, step.err); !slices.Equal(shown, step.want) {
 			t.Errorf("step %d: %v is reported, want %v: %s", i, shown, step.want, step.why)
 		}
 	}

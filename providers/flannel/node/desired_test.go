@@ -140,12 +140,12 @@ func TestRoutesAreComparedWithTheKernels(t *testing.T) {
 		have        []kernelRoute
 		set, remove int
 	}{
-		{"nothing is there", nil, 1, 0},
+		{"no route exists", nil, 1, 0},
 		{"it is there", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", true)}, 0, 0},
-		{"it is there, made by a third party", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", false)}, 0, 0},
+		{"the route exists, created by a third party", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", false)}, 0, 0},
 		{"it leads elsewhere", []kernelRoute{r("10.1.20.0/24", "192.168.0.201", "eth0", true)}, 1, 0},
 		{"it leads out of another interface", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth1", true)}, 1, 0},
-		{"a node that is gone", []kernelRoute{r("10.1.21.0/24", "192.168.0.201", "eth0", true)}, 1, 1},
+		{"a deleted node", []kernelRoute{r("10.1.21.0/24", "192.168.0.201", "eth0", true)}, 1, 1},
 		{"an administrator's route", []kernelRoute{r("10.1.21.0/24", "192.168.0.201", "eth0", false)}, 1, 0},
 		{"the node's own bridge", []kernelRoute{r("10.1.15.0/24", "", "cni0", false)}, 1, 0},
 		{"a route without gateway", []kernelRoute{r("10.1.21.0/24", "", "eth0", true)}, 1, 0},
@@ -207,7 +207,7 @@ func TestSubnetEnvIsWhatFlannelItselfWrites(t *testing.T) {
 func TestStateRoundTripsAndFitsOnlyItsOwnNetwork(t *testing.T) {
 	c := dual()
 	c.StateDir = t.TempDir()
-	own := tenure{wanted: &leaseAttrs{}, ipv4: subnet4, ipv6: subnet6}
+	own := holding{desired: &leaseAttrs{}, ipv4: subnet4, ipv6: subnet6}
 	l := peerLease("10.1.20.0/24", "192.168.0.200", "fd00:10:0:20::/64", "fd00::200", "host-gw", "")
 	known := peers{leases: map[string]store.Lease{l.Key: l}, names: map[netip.Prefix]string{l.IPv4: "node2"}, known: true}
 	if err := agent.SaveState(stateFile(c), newState(c, "node1", own, known, known.leases)); err != nil {

@@ -22,11 +22,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// errAuthorities ends a connection whose members must be checked against other authorities from now on.
+// errAuthorities ends a connection after a change of the CA file.
 var errAuthorities = errors.New("the file of certificate authorities has changed")
 
-// dial returns a client, which presents the node's own certificate if that is not nil, and connects with connect. It does not
-// wait for a member to answer.
+// dial returns a client that presents own, if not nil, and connects with connect. It does not wait for a member to respond.
 func dial(config agentconfig.Etcd, own *tls.Certificate, connect func(context.Context, string) (net.Conn, error)) (*clientv3.Client, error) {
 	tlsConfig, err := tlsFor(config, own)
 	if err != nil {
@@ -35,12 +34,12 @@ func dial(config agentconfig.Etcd, own *tls.Certificate, connect func(context.Co
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: config.Endpoints,
 		TLS:       tlsConfig,
-		// A member that vanished without a word is noticed within ten seconds.
+		// A member that disappears is detected within ten seconds.
 		DialKeepAliveTime:    6 * time.Second,
 		DialKeepAliveTimeout: 4 * time.Second,
-		// What fails is reported by who asked.
+		// Callers report errors.
 		Logger: zap.NewNop(),
-		// Without this gRPC waits up to two minutes before it tries an endpoint again.
+		// Without this, gRPC waits up to two minutes before it retries an endpoint.
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(connect), grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
 			MinConnectTimeout: 3 * time.Second,
@@ -52,8 +51,7 @@ func dial(config agentconfig.Etcd, own *tls.Certificate, connect func(context.Co
 	return client, nil
 }
 
-// tlsFor returns nil if no endpoint wants TLS. The client's certificate is read for each connection, so that a
-// renewed one is used without a restart.
+// tlsFor returns nil if no endpoint uses TLS. The client certificate is read for each connection, so that a renewed one is used without a restart.
 func tlsFor(config agentconfig.Etcd, own *tls.Certificate) (*tls.Config, error) {
 	if !slices.ContainsFunc(config.Endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") }) {
 		return nil, nil
@@ -80,8 +78,7 @@ func tlsFor(config agentconfig.Etcd, own *tls.Certificate) (*tls.Config, error) 
 	return out, nil
 }
 
-// watchAuthorities returns errAuthorities when the file has other content than when it was called, nil when the
-// context ends.
+// watchAuthorities returns errAuthorities when the content of the file changes, and nil when the context ends.
 func watchAuthorities(ctx context.Context, file string) error {
 	if file == "" {
 		<-ctx.Done()
@@ -96,7 +93,7 @@ func watchAuthorities(ctx context.Context, file string) error {
 			return nil
 		case <-tick.C:
 		}
-		// A file that cannot be read for a moment is about to be replaced.
+		// A file that is temporarily unreadable is being replaced.
 		if now, readable := digest(file); readable && (!ok || !bytes.Equal(first, now)) {
 			return errAuthorities
 		}

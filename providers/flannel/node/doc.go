@@ -1,18 +1,14 @@
-// Package node is flannel's agent on a node. It holds the node's subnet in etcd, keeps the kernel's routes to all
-// other nodes' subnets, the rules for traffic that leaves the network, and the files that container runtimes and
-// other programs read.
+// Package node is flannel's node agent. It holds the node's subnet in etcd, and maintains the kernel's routes to the subnets of all other nodes, the rules for
+// traffic that leaves the network, and the files for container runtimes and other software.
 //
-// Input: the configuration that the operator wrote, etcd, the kernel. Output: the node's lease, its reservation
-// if no one made one, its report, all in etcd; routes, neighbours and firewall rules; subnet.env, the CNI
-// configuration, and a file with the last good state.
+// Input: the configuration from the operator, etcd, the kernel. Output: in etcd the node's lease, its reservation unless one exists, and its report; routes,
+// neighbours and firewall rules; subnet.env, the CNI configuration, and a file with the last valid state.
 //
-// It uses flannel's own packages: the backends make devices and say what is in a lease, the traffic manager makes
-// the firewall rules, the lease's types are the values in etcd. Taking leases and keeping routes is its own, so
-// that routes are repaired at once and what fails is reported.
+// It uses flannel's packages: the backends create devices and define the content of leases, the traffic manager creates the firewall rules, the lease's types
+// are the values in etcd. It acquires leases and maintains routes itself, so that routes are repaired immediately and errors are reported.
 //
-// It must never give up the node's routes because etcd cannot be reached or the program ends, never take a subnet
-// that another node holds, and never touch files in the directory of network configurations but its own.
+// Invariants: it never removes the node's routes because etcd is unavailable or the process ends, never takes a subnet that another node holds, and never
+// changes files in the directory of network configurations except its own.
 //
-// What is wanted is computed by pure functions (*_desired.go), done at the edges (*_apply.go), and gathered for
-// the report (status.go).
+// Pure functions compute the desired state (*_desired.go). Other files apply it (*_apply.go) and report the status (status.go).
 package node

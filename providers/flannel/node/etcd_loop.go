@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// etcdTimeout bounds one request.
+	// etcdTimeout is the timeout of a request.
 	etcdTimeout = 5 * time.Second
-	// retryPause is how long to wait after etcd refused something.
+	// retryPause is the delay after a failed request to etcd.
 	retryPause = time.Second
-	// lossGrace is how long peers stay that vanished from etcd together with the node's own lease. Their agents
-	// notice at once that their leases are gone and take them again, so that a minute is plenty.
+	// lossGrace is how long peers are retained that disappeared from etcd together with the node's own lease. Their agents notice the loss at once and acquire
+	// their leases again, so that a minute is ample.
 	lossGrace = time.Minute
 )
 
-// talkToEtcd keeps the node's subnet and follows the other nodes', through one client after the other.
-func (a *flanneld) talkToEtcd(ctx context.Context) error {
+// runEtcd maintains the node's subnet and watches the other nodes', with a new client after each loss of the connection.
+func (a *flanneld) runEtcd(ctx context.Context) error {
 	attempts := &connections{now: a.Now, report: a.unansweredEtcd}
 	for ctx.Err() == nil {
 		pair, renewed := a.identity.Get()
@@ -37,18 +37,18 @@ func (a *flanneld) talkToEtcd(ctx context.Context) error {
 			agent.Pause(ctx, retryPause, nil)
 			continue
 		}
-		a.presents(pair)
+		a.reportIdentity(pair)
 		st := store.New(client, a.Config, a.LeaseTTL)
 		group, groupCtx := errgroup.WithContext(ctx)
 		group.Go(func() error { return watchAuthorities(groupCtx, a.Config.Etcd.CAFile) })
 		group.Go(func() error { return watchRenewal(groupCtx, renewed) })
 		group.Go(func() error { return a.holdSubnet(groupCtx, st) })
 		reread := make(chan error, 1)
-		group.Go(func() error { return a.follow(groupCtx, st, reread) })
+		group.Go(func() error { return a.watchPeers(groupCtx, st, reread) })
 		group.Go(func() error { return a.watchConnection(groupCtx, st, client, reread) })
 		group.Go(func() error { return a.publish(groupCtx, st) })
 		err = group.Wait()
-		_ = client.Close() // nothing is in flight any more
+		_ = client.Close() // no requests are in flight
 		if ctx.Err() == nil {
 			a.Log.Info("reconnecting to etcd", "reason", err)
 		}
@@ -56,16 +56,15 @@ func (a *flanneld) talkToEtcd(ctx context.Context) error {
 	return nil
 }
 
-// holdSubnet takes the node's subnet once the backend wants it, renews the lease, and takes it again when it is
-// lost. It ends with the context.
+// holdSubnet acquires the node's subnet once the backend needs it, renews the lease, and acquires it again after a loss. It returns when the context ends.
 func (a *flanneld) holdSubnet(ctx context.Context, st *store.Store) error {
 	due := a.Now().Add(a.LeaseTTL / 3)
-	var losses agent.Damper
+	var losses agent.Backoff
 	for ctx.Err() == nil {
-		t, changed := a.tenure.Get()
+		t, changed := a.holding.Get()
 		p, peersChanged := a.peers.Get()
 		switch {
-		case t.wanted == nil:
+		case t.desired == nil:
 			agent.Wait(ctx, changed, nil, nil)
 		case p.lost(t):
 			delay := losses.Next(a.Now())
@@ -73,7 +72,7 @@ func (a *flanneld) holdSubnet(ctx context.Context, st *store.Store) error {
 			agent.Pause(ctx, delay, nil)
 			a.unconfirm()
 		case !t.confirmed():
-			if !a.take(ctx, st, t) {
+			if !a.acquireSubnet(ctx, st, t) {
 				agent.Pause(ctx, retryPause, changed)
 			}
 			due = a.Now().Add(a.LeaseTTL / 3)
@@ -85,44 +84,44 @@ func (a *flanneld) holdSubnet(ctx context.Context, st *store.Store) error {
 }
 
 func (a *flanneld) unconfirm() {
-	a.tenure.Update(func(t *tenure) bool {
+	a.holding.Update(func(t *holding) bool {
 		t.id = 0
 		return true
 	})
 }
 
-// take takes the subnet, and reports whether it did.
-func (a *flanneld) take(ctx context.Context, st *store.Store, t tenure) bool {
+// acquireSubnet acquires the subnet, and reports whether it succeeded.
+func (a *flanneld) acquireSubnet(ctx context.Context, st *store.Store, t holding) bool {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	held, err := st.Acquire(ctx, store.Request{
-		Node: a.Node, Network: a.Config.Network, Attrs: *t.wanted, PreviousIPv4: t.ipv4, PreviousIPv6: t.ipv6,
+		Node: a.Node, Network: a.Config.Network, Attrs: *t.desired, PreviousIPv4: t.ipv4, PreviousIPv6: t.ipv6,
 		Reserved: a.Config.Etcd.OwnCertificate,
 	})
 	if ctx.Err() == nil || err == nil {
-		// With etcd away that is the problem, not the lease.
+		// Without a connection to etcd, that is the problem, not the lease.
 		a.board.Note(topicLease, err)
 	}
 	if err != nil {
 		return false
 	}
 	a.metrics.acquisitions.Inc()
-	a.tenure.Update(func(now *tenure) bool {
-		if now.wanted != t.wanted {
-			return false // the backend wants something else by now
+	a.holding.Update(func(now *holding) bool {
+		if now.desired != t.desired {
+			return false // the backend needs another lease now
 		}
-		*now = now.hold(held)
+		*now = now.with(held)
 		return true
 	})
 	if t.ipv4.IsValid() && t.ipv4 != held.IPv4 {
-		a.board.Note(topicSubnet, fmt.Errorf("the node's subnet was %s and is %s now: pods with addresses of the former must be started again", t.ipv4, held.IPv4))
+		a.board.Note(topicSubnet, fmt.Errorf("the node's subnet has changed from %s to %s: pods with addresses of the former subnet must be restarted", t.ipv4, held.IPv4))
 	}
 	a.Log.Info("the node holds its subnet", "subnet", held.IPv4, "ipv6Subnet", held.IPv6, "lease", fmt.Sprintf("%x", held.ID))
 	return true
 }
 
-// renew renews the lease and returns when to do so next.
-func (a *flanneld) renew(ctx context.Context, st *store.Store, t tenure) time.Duration {
+// renew renews the lease, and returns the time until the next renewal.
+func (a *flanneld) renew(ctx context.Context, st *store.Store, t holding) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	err := st.Renew(ctx, t.id)
@@ -140,9 +139,8 @@ func (a *flanneld) renew(ctx context.Context, st *store.Store, t tenure) time.Du
 	}
 }
 
-// follow keeps what is known of the other nodes current until the context ends. It reads everything again when its
-// watch breaks, or when it is told to.
-func (a *flanneld) follow(ctx context.Context, st *store.Store, reread <-chan error) error {
+// watchPeers maintains the state of the other nodes until the context ends. It reads all keys again when the watch fails, and after a message on reread.
+func (a *flanneld) watchPeers(ctx context.Context, st *store.Store, reread <-chan error) error {
 	for ctx.Err() == nil {
 		readCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
 		snap, err := st.Snapshot(readCtx)
@@ -157,15 +155,15 @@ func (a *flanneld) follow(ctx context.Context, st *store.Store, reread <-chan er
 		}
 		a.connection(nil)
 		watchCtx, end := context.WithCancelCause(ctx)
-		go endWatch(watchCtx, end, reread, a.accept(snap))
+		go endWatch(watchCtx, end, reread, a.applySnapshot(snap))
 		err = st.Watch(watchCtx, snap.Revision, func(events []store.Event) {
 			a.peers.Update(func(p *peers) bool {
-				*p = p.after(agentconfig.ReservationDir(a.Config.Etcd.Prefix), events)
+				*p = p.withEvents(agentconfig.ReservationDir(a.Config.Etcd.Prefix), events)
 				return true
 			})
 		})
 		if ctx.Err() == nil {
-			a.Log.Info("reading everything in etcd again", "reason", err)
+			a.Log.Info("reading all keys in etcd again", "reason", err)
 		}
 		end(nil)
 		agent.Pause(ctx, retryPause/10, nil)
@@ -173,11 +171,10 @@ func (a *flanneld) follow(ctx context.Context, st *store.Store, reread <-chan er
 	return nil
 }
 
-// endWatch ends a watch when everything must be read again: because someone says so, or because it is time to
-// forget the nodes that are not in etcd any more and have been kept for now.
-func endWatch(ctx context.Context, end context.CancelCauseFunc, reread <-chan error, kept bool) {
+// endWatch ends a watch when all keys must be read again: after a message on reread, or when the grace period of retained nodes has ended.
+func endWatch(ctx context.Context, end context.CancelCauseFunc, reread <-chan error, retained bool) {
 	var forget <-chan time.Time
-	if kept {
+	if retained {
 		forget = time.After(lossGrace)
 	}
 	select {
@@ -185,32 +182,31 @@ func endWatch(ctx context.Context, end context.CancelCauseFunc, reread <-chan er
 	case err := <-reread:
 		end(err)
 	case <-forget:
-		end(errors.New("nodes that were kept for now have had time to come back"))
+		end(errors.New("the grace period of missing nodes has ended"))
 	}
 }
 
-// accept takes over a snapshot, and reports whether nodes are kept that are not in it.
-func (a *flanneld) accept(snap store.Snapshot) (keep bool) {
-	t, _ := a.tenure.Get()
+// applySnapshot applies a snapshot, and reports whether it retained nodes that are not in it.
+func (a *flanneld) applySnapshot(snap store.Snapshot) (retain bool) {
+	t, _ := a.holding.Get()
 	known, _ := a.peers.Get()
 	_, own := snap.Leases[t.key]
-	keep = !own && len(known.list(t.key)) > 0
+	retain = !own && len(known.list(t.key)) > 0
 	if !own && known.replaced(snap) {
 		a.Log.Warn("etcd was replaced or set back", "revision", snap.Revision, "was", known.revision)
 		a.unconfirm()
 	}
 	a.peers.Update(func(p *peers) bool {
-		*p = p.taken(snap, t.key, keep)
+		*p = p.withSnapshot(snap, t.key, retain)
 		return true
 	})
 	if len(snap.Unreadable) > 0 {
-		a.Log.Warn("there are keys in etcd that cannot be understood", "keys", snap.Unreadable)
+		a.Log.Warn("etcd has invalid keys", "keys", snap.Unreadable)
 	}
-	return keep
+	return retain
 }
 
-// watchConnection notes whether etcd can be reached, until the context ends. When it can again, and is not the etcd
-// that was read, it says so to reread.
+// watchConnection records whether etcd is reachable, until the context ends. After a reconnect to an etcd with other data it sends to reread.
 func (a *flanneld) watchConnection(ctx context.Context, st *store.Store, client *clientv3.Client, reread chan<- error) error {
 	conn := client.ActiveConnection()
 	for {
@@ -224,7 +220,7 @@ func (a *flanneld) watchConnection(ctx context.Context, st *store.Store, client 
 			if err := a.verify(ctx, st); err != nil {
 				select {
 				case reread <- err:
-				default: // it is told already
+				default: // a message is pending
 				}
 			} else {
 				a.connection(nil)
@@ -236,7 +232,7 @@ func (a *flanneld) watchConnection(ctx context.Context, st *store.Store, client 
 	}
 }
 
-// verify asks etcd whether it still is what was read; before anything was read there is nothing to ask.
+// verify checks whether etcd is still the one that was read. Before the first read it does nothing.
 func (a *flanneld) verify(ctx context.Context, st *store.Store) error {
 	p, _ := a.peers.Get()
 	if p.revision == 0 {

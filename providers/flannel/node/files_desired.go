@@ -9,15 +9,14 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// confName is the name of the agent's own file in the directory of network configurations, networkName the name of
-// the network in it. The address manager keeps its records under the network's name.
+// confName is the name of the agent's file in the directory of network configurations. networkName is the name of the network in it, under which the IPAM
+// plugin stores its records.
 const (
 	confName    = "10-flannel.conflist"
 	networkName = "flannel"
 )
 
-// subnetEnv is the content of flannel's file of variables. The subnet is written as its first host address, as
-// flannel does, since that is the bridge's.
+// subnetEnv returns the content of flannel's file of variables. As in flannel, the subnet is written as its first host address, which is that of the bridge.
 func subnetEnv(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "FLANNEL_NETWORK=%s\nFLANNEL_SUBNET=%s\n", config.Network.IPv4, firstHost(v4))
@@ -51,11 +50,9 @@ type ipamRange struct {
 	Subnet netip.Prefix `json:"subnet"`
 }
 
-// conflist is the configuration for the container runtime: a bridge on the node, addresses from the node's subnet,
-// the bridge as the default gateway (the bridge plugin adds the default route itself; one from the address manager
-// besides makes it fail). Masquerading is left to the agent's own rules, since the bridge plugin would
-// also hide pods from the pods of other nodes. forceAddress lets the bridge get another address if the node ever
-// gets another subnet.
+// conflist returns the CNI configuration: a bridge on the node, addresses from the node's subnet, and the bridge as default gateway. The bridge plugin adds
+// the default route itself, and fails if the IPAM plugin adds one, too. The agent's own rules masquerade packets, since the bridge plugin would also
+// masquerade packets to pods of other nodes. forceAddress allows a change of the bridge's address after a change of the node's subnet.
 func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, error) {
 	bridge := bridgeConf{
 		Type: "bridge", Bridge: config.CNI.Bridge, IsGateway: true, IsDefaultGateway: true, ForceAddress: true, HairpinMode: true, MTU: mtu,
@@ -74,8 +71,7 @@ func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, 
 	return list.Encode()
 }
 
-// neededPlugins are the programs that the configuration makes the container runtime start, and loopback, which
-// runtimes start for every pod.
+// neededPlugins returns the plugins in the configuration, and loopback, which runtimes start for every pod.
 func neededPlugins(config agentconfig.Config) []string {
 	names := []string{"bridge", "host-local", "loopback"}
 	if config.CNI.PortMap {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// lookAtIdentity is how often the certificate and the CAs are compared with what is wanted.
-	lookAtIdentity = 10 * time.Second
-	// refusedPause is how long to wait after the operator refused a request: it takes only a few in an hour.
+	// identityInterval is how often the certificate and the CAs are checked.
+	identityInterval = 10 * time.Second
+	// refusedPause is the delay after the operator refused a request: it accepts only a few per hour.
 	refusedPause = 20 * time.Minute
 )
 
-// errRenewed ends a connection that presents another certificate than the node has now.
+// errRenewed ends a connection that uses an outdated certificate.
 var errRenewed = errors.New("the node has another certificate")
 
-// identity is the node's certificate for etcd.
+// identity returns the certificate identity of the node for etcd.
 func identity(config agentconfig.Config, node string) nodecert.Identity {
 	return nodecert.Identity{
 		For: "etcd", Prefix: "flannel-etcd-", Template: x509.CertificateRequest{Subject: pkix.Name{CommonName: record.Etcd.NodeUser(node)}},
@@ -33,32 +33,32 @@ func identity(config agentconfig.Config, node string) nodecert.Identity {
 	}
 }
 
-// loadIdentity returns the node's certificate from the disk; nil if there is none that can be used.
+// loadIdentity loads the node's certificate; nil if there is no valid one.
 func loadIdentity(config agentconfig.Config, node string, now time.Time) *tls.Certificate {
 	if !config.Etcd.OwnCertificate {
 		return nil
 	}
 	pair, err := identity(config, node).Load(now)
 	if err != nil {
-		return nil // another one is requested
+		return nil // a new one is requested
 	}
 	return pair
 }
 
-// keepIdentity keeps a certificate of the node's own until the context ends.
+// keepIdentity renews the node's certificate until the context ends.
 func (a *flanneld) keepIdentity(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pair := loadIdentity(a.Config, a.Node, a.Now())
-		a.identity.Update(func(have **tls.Certificate) bool {
-			if sameIdentity(*have, pair) {
+		a.identity.Update(func(current **tls.Certificate) bool {
+			if sameIdentity(*current, pair) {
 				return false
 			}
-			*have = pair
+			*current = pair
 			return true
 		})
 		if !nodecert.Due(pair, a.Now()) {
 			a.board.Note(topicIdentity, nil)
-			agent.Pause(ctx, lookAtIdentity, nil)
+			agent.Pause(ctx, identityInterval, nil)
 			continue
 		}
 		err := a.renewIdentity(ctx)
@@ -70,9 +70,9 @@ func (a *flanneld) keepIdentity(ctx context.Context) error {
 		case errors.Is(err, nodecert.ErrRefused):
 			agent.Pause(ctx, refusedPause, nil)
 		case err != nil:
-			agent.Pause(ctx, lookAtIdentity, nil)
+			agent.Pause(ctx, identityInterval, nil)
 		default:
-			a.Log.Info("the node has a certificate for etcd")
+			a.Log.Info("issued a certificate for etcd")
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func sameIdentity(a, b *tls.Certificate) bool {
 	return bytes.Equal(a.Leaf.Raw, b.Leaf.Raw)
 }
 
-// renewIdentity requests a certificate and writes it to the disk.
+// renewIdentity requests a certificate and saves it.
 func (a *flanneld) renewIdentity(ctx context.Context) error {
 	if a.Sign == nil {
 		return errors.New("the node cannot request a certificate: the Kubernetes API is not configured")
@@ -93,8 +93,8 @@ func (a *flanneld) renewIdentity(ctx context.Context) error {
 	return identity(a.Config, a.Node).Renew(ctx, a.Sign, a.Now)
 }
 
-// presents notes whether the agent presents a certificate of its own.
-func (a *flanneld) presents(own *tls.Certificate) {
+// reportIdentity reports whether the agent uses its own certificate.
+func (a *flanneld) reportIdentity(own *tls.Certificate) {
 	a.board.Update(func(b *status) bool {
 		changed := b.OwnCertificate != (own != nil)
 		b.OwnCertificate = own != nil
@@ -102,7 +102,7 @@ func (a *flanneld) presents(own *tls.Certificate) {
 	})
 }
 
-// watchRenewal returns errRenewed when the node has another certificate, nil when the context ends.
+// watchRenewal returns errRenewed when the node's certificate changes, and nil when the context ends.
 func watchRenewal(ctx context.Context, renewed <-chan struct{}) error {
 	select {
 	case <-ctx.Done():

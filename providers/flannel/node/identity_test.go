@@ -21,7 +21,7 @@ import (
 type ca struct {
 	t         *testing.T
 	mu        sync.Mutex
-	authority *certs.Authority
+	authority *certs.CA
 	life      time.Duration
 	refuse    bool
 	asked     []string
@@ -53,7 +53,7 @@ func (c *ca) requests() []string {
 
 func newCA(t *testing.T) *ca {
 	t.Helper()
-	a, err := certs.NewAuthority("flannel-etcd", time.Now(), 24*time.Hour)
+	a, err := certs.NewCA("flannel-etcd", time.Now(), 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// externalInterface finds the interface that carries traffic to other nodes, and its addresses. An address that
-// was in use before stays in use while the interface has it, so that another one that appears beside it changes
-// nothing. previous may be nil.
+// externalInterface returns the interface for traffic to other nodes, with its addresses. A previously used address is kept while the interface has it, so
+// that an additional address changes nothing. previous may be nil.
 func externalInterface(config agentconfig.Config, previous *backend.ExternalInterface) (*backend.ExternalInterface, error) {
 	link, err := chosenInterface(config.Interface, config.CNI.Bridge)
 	if err != nil {
@@ -48,8 +47,8 @@ func externalInterface(config agentconfig.Config, previous *backend.ExternalInte
 	return out, nil
 }
 
-// chosenInterface returns the interface of that name, or that of the default route if there is no name. The error for a name that the
-// node does not have offers others, but not the bridge of pods.
+// chosenInterface returns the interface with a name, or that of the default route if name is empty. The error for an unknown name lists the node's interfaces
+// except the pods' bridge.
 func chosenInterface(name, bridge string) (*net.Interface, error) {
 	if name == "" {
 		link, err := ip.GetDefaultGatewayInterface()
@@ -70,7 +69,7 @@ func chosenInterface(name, bridge string) (*net.Interface, error) {
 		name, usable(all, bridge, (*net.Interface).Addrs))
 }
 
-// usable lists the interfaces over which other nodes may be reached: they are up, and have an address that is valid beyond the link.
+// usable lists the interfaces over which other nodes may be reachable: they are up, and have a global address.
 func usable(all []net.Interface, bridge string, addresses func(*net.Interface) ([]net.Addr, error)) string {
 	var names []string
 	for _, i := range all {
@@ -96,7 +95,7 @@ func contains(list []net.IP, addr net.IP) bool {
 	return addr != nil && slices.ContainsFunc(list, addr.Equal)
 }
 
-// sameInterface reports whether a backend that was set up on a still fits b.
+// sameInterface reports whether a backend that was set up on a is valid for b.
 func sameInterface(a, b *backend.ExternalInterface) bool {
 	return a.Iface.Index == b.Iface.Index && a.Iface.Name == b.Iface.Name && a.Iface.MTU == b.Iface.MTU &&
 		a.IfaceAddr.Equal(b.IfaceAddr) && a.IfaceV6Addr.Equal(b.IfaceV6Addr)

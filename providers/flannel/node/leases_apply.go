@@ -2,16 +2,16 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
-	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// namedRejections is how many rejected leases the report names; the others are counted.
+// namedRejections is the maximum number of rejected leases in the report; the others are counted.
 const namedRejections = 3
 
-// admission is what the leases of other nodes are checked against now.
-func (s *session) admission(t tenure, p peers) admission {
+// admission returns the current input of lease validation.
+func (s *session) admission(t holding, p peers) admission {
 	follows, _ := s.accepted.Get()
 	a := admission{
 		Network: s.Config.Network, Backend: s.Config.Backend.Type, Reservations: p.reservations, Before: follows.leases,
@@ -22,7 +22,7 @@ func (s *session) admission(t tenure, p peers) admission {
 			a.Own.Subnets = append(a.Own.Subnets, subnet)
 		}
 	}
-	for _, mac := range []string{vtepMAC(t.wanted), vtepMACv6(t.wanted)} {
+	for _, mac := range []string{vtepMAC(t.desired), vtepMACv6(t.desired)} {
 		if mac != "" {
 			a.Own.MACs = append(a.Own.MACs, mac)
 		}
@@ -30,7 +30,7 @@ func (s *session) admission(t tenure, p peers) admission {
 	return a
 }
 
-// keepAccepted notes which leases traffic follows, logs each rejected one once, and reports them.
+// keepAccepted stores which leases are used for routing, logs each rejected one once, and reports them.
 func (s *session) keepAccepted(want desired, known bool) {
 	if known {
 		s.accepted.Update(func(a *acceptance) bool {
@@ -52,17 +52,14 @@ func (s *session) keepAccepted(want desired, known bool) {
 	s.board.Set(topicLeases, err)
 }
 
-// rejections is one error for all rejected leases; nil if there are none.
+// rejections returns one error for all rejected leases; nil if there are none.
 func rejections(list []rejection) error {
 	if len(list) == 0 {
 		return nil
 	}
 	var out []string
-	for _, r := range list[:min(len(list), namedRejections)] {
+	for _, r := range list {
 		out = append(out, r.Reason)
 	}
-	if more := len(list) - namedRejections; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return errors.New(strings.Join(out, "; "))
+	return errors.New(phrase.Clauses(out, namedRejections))
 }

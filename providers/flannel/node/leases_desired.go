@@ -15,60 +15,59 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// admission is what the leases of other nodes are checked against before traffic follows them.
+// admission is the input of the validation of other nodes' leases.
 type admission struct {
 	Network agentconfig.Network
-	// Backend is the node's own.
+	// Backend is the backend of this node.
 	Backend string
-	// Own are the node's subnets, addresses and MAC addresses; zero values are not known yet.
+	// Own are the subnets, addresses and MAC addresses of this node; zero values are unknown.
 	Own ownership
-	// Reservations are by node. A subnet without a reservation is checked by the other rules alone: other flannel
-	// daemons that share an external etcd make none.
+	// Reservations are keyed by node. A subnet without a reservation is checked by the other rules only: other flannel daemons that share an external etcd
+	// create none.
 	Reservations map[string]agentconfig.Reservation
-	// Before are the leases that were accepted last, by key.
+	// Before are the previously accepted leases, by key.
 	Before map[string]store.Lease
 }
 
-// ownership is what belongs to the node itself.
+// ownership has the resources of the node itself.
 type ownership struct {
 	Subnets   []netip.Prefix
 	Addresses []netip.Addr
 	MACs      []string
 }
 
-// rejection is a lease that traffic does not follow, and why.
+// rejection is a lease that is not used for routing, with the reason.
 type rejection struct {
 	Key    string
 	Reason string
 }
 
-// way is one family of a lease: the node to which packets for a subnet are sent.
-type way struct {
+// target is one IP family of a lease: the node to which packets for a subnet are sent.
+type target struct {
 	To   netip.Prefix
 	Node netip.Addr
 	// MAC is the address of the node's vxlan device; empty with other backends.
 	MAC string
 }
 
-// claimed is something that only one lease may have.
+// claimed is a resource that only one lease may have.
 type claimed struct {
 	subnet netip.Prefix
 	mac    string
 	v6     bool
 }
 
-// candidate is a lease that satisfies every rule that concerns it alone.
+// candidate is a lease that satisfies all rules for a single lease.
 type candidate struct {
 	store.Lease
-	ways []way
-	// reserved is true if the reservation of the subnet is the holder's, before if it was accepted last time.
+	targets []target
+	// reserved is true if the reservation of the subnet belongs to the holder. before is true if the lease was accepted before.
 	reserved, before bool
 }
 
-// accept returns the leases that traffic follows, by subnet, and why it does not follow the others. Of leases that
-// contradict each other the one with a matching reservation wins, then the one that was accepted before, then, if
-// both are reserved, the one that was written first; otherwise none. A rejected lease changes nothing: what was
-// accepted under its key before stays while it satisfies the rules.
+// accept returns the leases that are used for routing, by subnet, and the rejected ones. Of conflicting leases, one with a matching reservation wins, then one
+// that was accepted before, then, if both are reserved, the one that was written first; otherwise none. A rejected lease changes nothing: the lease that was
+// previously accepted under its key remains while it satisfies the rules.
 func (a admission) accept(leases []store.Lease) ([]candidate, []rejection) {
 	reservations := a.reservationsBySubnet()
 	var candidates []candidate
@@ -83,12 +82,12 @@ func (a admission) accept(leases []store.Lease) ([]candidate, []rejection) {
 		}
 		candidates = append(candidates, c)
 	}
-	accepted, refused := a.settle(candidates)
+	accepted, refused := a.resolve(candidates)
 	for _, c := range refused {
 		rejected = append(rejected, reject(c.Lease, errContested))
 	}
 	if previous := a.previous(refused, reservations); len(previous) > 0 {
-		accepted, refused = a.settle(append(accepted, previous...))
+		accepted, refused = a.resolve(append(accepted, previous...))
 		for _, c := range refused {
 			if !slices.ContainsFunc(rejected, func(r rejection) bool { return r.Key == c.Key }) {
 				rejected = append(rejected, reject(c.Lease, errContested))
@@ -104,7 +103,7 @@ func reject(l store.Lease, err error) rejection {
 		"lease %s of %s is ignored: %v; inspect that node, and delete the key from etcd if the node does not correct it", l.Key, l.PublicIP(), err)}
 }
 
-// previous returns what was accepted before under the keys of leases that are refused now.
+// previous returns the previously accepted leases under the keys of refused ones.
 func (a admission) previous(refused []candidate, reservations map[netip.Prefix][]agentconfig.Reservation) []candidate {
 	var out []candidate
 	for _, r := range refused {
@@ -123,23 +122,23 @@ func (a admission) reservationsBySubnet() map[netip.Prefix][]agentconfig.Reserva
 	return out
 }
 
-// errContested is the reason to ignore a lease that loses against another one.
+// errContested is the reason of a lease that loses against another one.
 var errContested = errors.New("another lease has the same subnet or the same MAC address")
 
-// check applies the rules that concern a lease alone.
+// check applies the rules for a single lease.
 func (a admission) check(l store.Lease, reservations map[netip.Prefix][]agentconfig.Reservation) (candidate, error) {
 	c := candidate{Lease: l}
-	v4, err := a.way(a.Network.IPv4, a.Network.IPv4SubnetLen, l.IPv4, l.PublicIP(), l, l.Attrs.BackendData)
+	v4, err := a.target(a.Network.IPv4, a.Network.IPv4SubnetLen, l.IPv4, l.PublicIP(), l, l.Attrs.BackendData)
 	if err != nil {
 		return c, err
 	}
-	c.ways = append(c.ways, v4)
+	c.targets = append(c.targets, v4)
 	if a.Network.DualStack() && l.IPv6.IsValid() {
-		v6, err := a.way(a.Network.IPv6, a.Network.IPv6SubnetLen, l.IPv6, l.PublicIPv6(), l, l.Attrs.BackendV6Data)
+		v6, err := a.target(a.Network.IPv6, a.Network.IPv6SubnetLen, l.IPv6, l.PublicIPv6(), l, l.Attrs.BackendV6Data)
 		if err != nil {
 			return c, err
 		}
-		c.ways = append(c.ways, v6)
+		c.targets = append(c.targets, v6)
 	}
 	if c.reserved, err = reservedFor(l, reservations[l.IPv4]); err != nil {
 		return c, err
@@ -149,8 +148,8 @@ func (a admission) check(l store.Lease, reservations map[netip.Prefix][]agentcon
 	return c, nil
 }
 
-// reservedFor reports whether the reservation of a lease's subnet is the holder's; an error says that it is not.
-// Reservations of one subnet for several nodes say nothing about whose it is.
+// reservedFor reports whether the reservation of a lease's subnet belongs to the holder. It returns an error if it belongs to another node. Several
+// reservations of one subnet are ignored.
 func reservedFor(l store.Lease, reservations []agentconfig.Reservation) (bool, error) {
 	if len(reservations) != 1 {
 		return false, nil
@@ -165,9 +164,9 @@ func reservedFor(l store.Lease, reservations []agentconfig.Reservation) (bool, e
 	return r.IPv6Subnet == l.IPv6, nil
 }
 
-// way checks one family of a lease.
-func (a admission) way(pool netip.Prefix, length int, subnet netip.Prefix, node netip.Addr, l store.Lease, data json.RawMessage) (way, error) {
-	w := way{To: subnet, Node: node}
+// target validates one IP family of a lease.
+func (a admission) target(pool netip.Prefix, length int, subnet netip.Prefix, node netip.Addr, l store.Lease, data json.RawMessage) (target, error) {
+	w := target{To: subnet, Node: node}
 	switch {
 	case !subnet.IsValid() || pool.Bits() > subnet.Bits() || !pool.Contains(subnet.Addr()):
 		return w, fmt.Errorf("subnet %s is outside the network %s", subnet, pool)
@@ -195,10 +194,10 @@ func (a admission) way(pool netip.Prefix, length int, subnet netip.Prefix, node 
 	return w, nil
 }
 
-// claims returns what no other lease may have.
+// claims returns the exclusive resources of the lease.
 func (c candidate) claims() []claimed {
 	var out []claimed
-	for _, w := range c.ways {
+	for _, w := range c.targets {
 		v6 := w.To.Addr().Is6()
 		out = append(out, claimed{subnet: w.To, v6: v6})
 		if w.MAC != "" {
@@ -208,7 +207,7 @@ func (c candidate) claims() []claimed {
 	return out
 }
 
-// order puts leases with better reasons first; equal ones have equally good reasons.
+// order sorts leases with higher precedence first; equal ones have the same precedence.
 func order(x, y candidate) int {
 	first := func(a, b bool) int {
 		switch {
@@ -226,8 +225,8 @@ func order(x, y candidate) int {
 	return reason
 }
 
-// settle decides between leases that contradict one another or the node's own.
-func (a admission) settle(candidates []candidate) (accepted, refused []candidate) {
+// resolve resolves conflicts between leases, and with the node's own resources.
+func (a admission) resolve(candidates []candidate) (accepted, refused []candidate) {
 	taken := map[claimed]bool{}
 	for _, subnet := range a.Own.Subnets {
 		taken[claimed{subnet: subnet, v6: subnet.Addr().Is6()}] = true
@@ -263,7 +262,7 @@ func (a admission) settle(candidates []candidate) (accepted, refused []candidate
 	return accepted, refused
 }
 
-// acceptance is which leases of other nodes traffic follows, for the state on disk.
+// acceptance has the leases of other nodes that are used for routing; it is saved.
 type acceptance struct {
 	// known is true once the leases were checked.
 	known  bool

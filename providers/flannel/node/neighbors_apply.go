@@ -13,8 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
-// applyNeighbors makes the fixed entries of the vxlan devices as wanted. Interfaces that are not vxlan devices
-// are not changed.
+// applyNeighbors reconciles the permanent entries of the vxlan devices. Other interfaces are not changed.
 func (out *outcome) applyNeighbors(on links, want []neighbor, sweep bool) {
 	names := []string{on.IPv4, on.IPv6}
 	slices.Sort(names)
@@ -23,16 +22,15 @@ func (out *outcome) applyNeighbors(on links, want []neighbor, sweep bool) {
 		if name == "" || err != nil || link.Type() != "vxlan" {
 			continue
 		}
-		have, err := readNeighbors(link)
+		live, err := readNeighbors(link)
 		if err != nil {
 			out.Errors = append(out.Errors, err)
 			continue
 		}
-		here := slices.DeleteFunc(slices.Clone(want), func(n neighbor) bool { return n.Link != name })
-		set, remove := compareNeighborSets(here, have)
+		desired := slices.DeleteFunc(slices.Clone(want), func(n neighbor) bool { return n.Link != name })
+		set, remove := compareNeighborSets(desired, live)
 		if sweep {
-			// Old entries first: a MAC address has one destination, so that deleting afterwards would take
-			// the new one with it.
+			// Old entries first: a MAC address has one destination, so that deleting the old entry later would also delete the new one.
 			out.changeNeighbors(link, remove, netlink.NeighDel, &out.Removed)
 		}
 		out.changeNeighbors(link, set, netlink.NeighSet, &out.Set)
@@ -67,7 +65,7 @@ func kernelNeighbor(link netlink.Link, n neighbor) (*netlink.Neigh, error) {
 	return entry, nil
 }
 
-// readNeighbors returns the fixed entries of a vxlan device.
+// readNeighbors returns the permanent entries of a vxlan device.
 func readNeighbors(link netlink.Link) ([]neighbor, error) {
 	var out []neighbor
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6, unix.AF_BRIDGE} {

@@ -9,24 +9,23 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// peers is what is known of the other nodes. The maps are never changed once another goroutine has them.
+// peers is the known state of the other nodes. The maps are never changed after they are shared with another goroutine.
 type peers struct {
-	// leases are by key, the node's own among them.
+	// leases are keyed by key; they include the node's own.
 	leases map[string]store.Lease
-	// names are the nodes' names by subnet, from their reservations.
+	// names are the nodes' names by subnet, from reservations.
 	names map[netip.Prefix]string
-	// reservations are by node.
+	// reservations are keyed by node.
 	reservations map[string]agentconfig.Reservation
-	// known is true once the leases came from anywhere, current once they came from etcd. Before that, what is
-	// missing may only be unknown.
+	// known is true once leases have been read from any source, current once they have been read from etcd. Before that, missing leases may only be unknown.
 	known, current bool
-	// revision is the one of etcd that the leases are of; 0 before they came from etcd.
+	// revision is the etcd revision of the leases; 0 before they have been read from etcd.
 	revision int64
-	// cluster identifies that etcd.
+	// cluster identifies that etcd cluster.
 	cluster uint64
 }
 
-// list returns the leases but for the node's own, in the order of their subnets.
+// list returns the leases except the node's own, sorted by subnet.
 func (p peers) list(own string) []store.Lease {
 	out := make([]store.Lease, 0, len(p.leases))
 	for key, l := range p.leases {
@@ -38,29 +37,29 @@ func (p peers) list(own string) []store.Lease {
 	return out
 }
 
-// peer names the node that holds a lease.
+// peer returns the node that holds a lease.
 func (p peers) peer(l store.Lease) agentconfig.Peer {
 	return agentconfig.Peer{Node: p.names[l.IPv4], PublicIP: l.PublicIP(), Subnet: l.IPv4}
 }
 
-// replaced reports whether a snapshot is of another etcd than what is known, or of one that was set back.
+// replaced reports whether a snapshot is of another etcd than the known state, or of one that was restored.
 func (p peers) replaced(snap store.Snapshot) bool {
 	return p.revision != 0 && (p.cluster != snap.Cluster || snap.Revision < p.revision)
 }
 
-// taken returns what is known after etcd was read. If keep is true, other nodes' leases that are gone stay for now:
-// etcd has lost the node's own lease too, so that it may have lost those of nodes that are alive.
-func (p peers) taken(snap store.Snapshot, own string, keep bool) peers {
+// withSnapshot returns the state after reading etcd. If retain is true, missing leases of other nodes are retained: etcd has also lost the node's own lease,
+// so that it may have lost those of live nodes.
+func (p peers) withSnapshot(snap store.Snapshot, own string, retain bool) peers {
 	next := peers{
 		leases: snap.Leases, names: make(map[netip.Prefix]string, len(snap.Reservations)),
 		reservations: make(map[string]agentconfig.Reservation, len(snap.Reservations)),
-		known:        true, current: !keep, revision: snap.Revision, cluster: snap.Cluster,
+		known:        true, current: !retain, revision: snap.Revision, cluster: snap.Cluster,
 	}
 	for node, r := range snap.Reservations {
 		next.names[r.Subnet] = node
 		next.reservations[node] = r.Reservation
 	}
-	if keep {
+	if retain {
 		next.leases = maps.Clone(snap.Leases)
 		for key, l := range p.leases {
 			if _, ok := next.leases[key]; !ok && key != own && !overlapsAny(next.leases, l) {
@@ -85,8 +84,8 @@ func overlapsAny(leases map[string]store.Lease, l store.Lease) bool {
 	return false
 }
 
-// after returns what is known after events. dir is where reservations are.
-func (p peers) after(dir string, events []store.Event) peers {
+// withEvents returns the state after events. dir is the key prefix of reservations.
+func (p peers) withEvents(dir string, events []store.Event) peers {
 	next := p
 	next.leases, next.names, next.reservations = maps.Clone(p.leases), maps.Clone(p.names), maps.Clone(p.reservations)
 	for _, e := range events {
@@ -99,9 +98,9 @@ func (p peers) after(dir string, events []store.Event) peers {
 			next.reservations[e.Reservation.Node] = e.Reservation.Reservation
 		default:
 			delete(next.leases, e.Key)
-			if gone, ok := agentconfig.ParseNodeKey(dir, e.Key); ok {
-				maps.DeleteFunc(next.names, func(_ netip.Prefix, node string) bool { return node == gone })
-				delete(next.reservations, gone)
+			if deleted, ok := agentconfig.ParseNodeKey(dir, e.Key); ok {
+				maps.DeleteFunc(next.names, func(_ netip.Prefix, node string) bool { return node == deleted })
+				delete(next.reservations, deleted)
 			}
 		}
 		next.revision = max(next.revision, e.Revision)
@@ -109,12 +108,11 @@ func (p peers) after(dir string, events []store.Event) peers {
 	return next
 }
 
-// lost reports whether a confirmed tenure is contradicted by what is known: its lease is gone, or says another
-// address.
-func (p peers) lost(t tenure) bool {
+// lost reports whether the known state contradicts a confirmed holding: its lease is missing, or has another address.
+func (p peers) lost(t holding) bool {
 	if !t.confirmed() || p.revision < t.revision {
 		return false
 	}
 	l, ok := p.leases[t.key]
-	return !ok || l.Attrs.PublicIP != t.wanted.PublicIP
+	return !ok || l.Attrs.PublicIP != t.desired.PublicIP
 }

@@ -39,11 +39,11 @@ func TestPeersFollowSnapshotsAndEvents(t *testing.T) {
 	a := peerLease("10.1.20.0/24", "192.168.0.200", "", "", "host-gw", "")
 	b := peerLease("10.1.30.0/24", "192.168.0.30", "", "", "host-gw", "")
 	dir := agentconfig.ReservationDir(prefix)
-	first := peers{}.taken(snapshot(1, 10, a), "", false)
+	first := peers{}.withSnapshot(snapshot(1, 10, a), "", false)
 	if !first.known || !first.current {
 		t.Error("a snapshot is not taken for current")
 	}
-	next := first.after(dir, []store.Event{
+	next := first.withEvents(dir, []store.Event{
 		{Key: b.Key, Revision: 12, Lease: &b},
 		{Key: dir + "node2", Revision: 13, Reservation: &store.Reservation{Reservation: agentconfig.Reservation{Node: "node2", Subnet: b.IPv4}}},
 	})
@@ -53,7 +53,7 @@ func TestPeersFollowSnapshotsAndEvents(t *testing.T) {
 	if next.revision != 13 {
 		t.Errorf("leases are known up to revision %d", next.revision)
 	}
-	gone := next.after(dir, []store.Event{{Key: a.Key, Revision: 14}, {Key: dir + "node2", Revision: 15}})
+	gone := next.withEvents(dir, []store.Event{{Key: a.Key, Revision: 14}, {Key: dir + "node2", Revision: 15}})
 	if diff := cmp.Diff(map[string]string{"10.1.30.0/24": ""}, keys(gone)); diff != "" {
 		t.Errorf("after deletions (-want +got):\n%s", diff)
 	}
@@ -65,9 +65,9 @@ func TestPeersFollowSnapshotsAndEvents(t *testing.T) {
 func TestPeersAreKeptWhenTheNodesOwnLeaseWentToo(t *testing.T) {
 	own := peerLease("10.1.15.0/24", "192.168.0.100", "", "", "host-gw", "")
 	a := peerLease("10.1.20.0/24", "192.168.0.200", "", "", "host-gw", "")
-	known := peers{}.taken(snapshot(1, 10, own, a), own.Key, false)
+	known := peers{}.withSnapshot(snapshot(1, 10, own, a), own.Key, false)
 
-	kept := known.taken(snapshot(2, 1), own.Key, true)
+	kept := known.withSnapshot(snapshot(2, 1), own.Key, true)
 	if diff := cmp.Diff(map[string]string{"10.1.20.0/24": ""}, keys(kept)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
@@ -75,7 +75,7 @@ func TestPeersAreKeptWhenTheNodesOwnLeaseWentToo(t *testing.T) {
 		t.Error("what was kept counts as current, so that routes would be swept")
 	}
 	elsewhere := peerLease("10.1.20.0/25", "192.168.0.99", "", "", "host-gw", "")
-	if diff := cmp.Diff(map[string]string{"10.1.20.0/25": ""}, keys(known.taken(snapshot(2, 1, elsewhere), own.Key, true))); diff != "" {
+	if diff := cmp.Diff(map[string]string{"10.1.20.0/25": ""}, keys(known.withSnapshot(snapshot(2, 1, elsewhere), own.Key, true))); diff != "" {
 		t.Errorf("a subnet that another node took meanwhile is kept too (-want +got):\n%s", diff)
 	}
 }
@@ -83,18 +83,18 @@ func TestPeersAreKeptWhenTheNodesOwnLeaseWentToo(t *testing.T) {
 func TestATenureIsLostWhenItsLeaseIsGoneOrAnothers(t *testing.T) {
 	own := peerLease("10.1.15.0/24", "192.168.0.100", "", "", "host-gw", "")
 	other := peerLease("10.1.15.0/24", "192.168.0.200", "", "", "host-gw", "")
-	held := tenure{wanted: &own.Attrs, key: own.Key, id: 7, revision: 20}
+	held := holding{desired: &own.Attrs, key: own.Key, id: 7, revision: 20}
 	for _, tt := range []struct {
 		why   string
 		known peers
-		t     tenure
+		t     holding
 		want  bool
 	}{
-		{"it is there", peers{}.taken(snapshot(1, 20, own), own.Key, false), held, false},
-		{"it is gone", peers{}.taken(snapshot(1, 21), own.Key, false), held, true},
-		{"another node has it", peers{}.taken(snapshot(1, 21, other), own.Key, false), held, true},
-		{"what is known is older than the tenure", peers{}.taken(snapshot(1, 19), own.Key, false), held, false},
-		{"nothing is confirmed yet", peers{}.taken(snapshot(1, 21), own.Key, false), tenure{key: own.Key}, false},
+		{"it is there", peers{}.withSnapshot(snapshot(1, 20, own), own.Key, false), held, false},
+		{"the lease is deleted", peers{}.withSnapshot(snapshot(1, 21), own.Key, false), held, true},
+		{"another node has it", peers{}.withSnapshot(snapshot(1, 21, other), own.Key, false), held, true},
+		{"what is known is older than the holding", peers{}.withSnapshot(snapshot(1, 19), own.Key, false), held, false},
+		{"nothing is confirmed yet", peers{}.withSnapshot(snapshot(1, 21), own.Key, false), holding{key: own.Key}, false},
 	} {
 		if got := tt.known.lost(tt.t); got != tt.want {
 			t.Errorf("%s: lost is %v", tt.why, got)
@@ -103,7 +103,7 @@ func TestATenureIsLostWhenItsLeaseIsGoneOrAnothers(t *testing.T) {
 }
 
 func TestAnotherEtcdIsRecognized(t *testing.T) {
-	known := peers{}.taken(snapshot(1, 10), "", false)
+	known := peers{}.withSnapshot(snapshot(1, 10), "", false)
 	for _, tt := range []struct {
 		why  string
 		snap store.Snapshot

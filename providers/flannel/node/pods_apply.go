@@ -13,10 +13,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/podmtu"
 )
 
-// applyPodMTU gives the bridge, the pods on it and their routes their MTUs: mtu is what interfaces take, routable what is
-// sent, 0 for the same. The pods are found by their ends of the links on the bridge, in the namespaces of a directory;
-// others in that directory are not changed. Everything is tried; the errors of all pods are joined. A bridge that does not
-// exist has no pods.
+// applyPodMTU sets the MTUs of the bridge, of the pods on it and of their routes. mtu is that of interfaces, routable that of routes, 0 for the same. Pods are
+// found by the bridge's ends of their links and the network namespaces in a directory; other namespaces are not changed. It continues after errors and joins
+// them. A missing bridge has no pods.
 func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
 	br, err := netlink.LinkByName(bridge)
 	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
@@ -61,14 +60,14 @@ func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
 		}
 		return errors.Join(errs...)
 	}
-	// The node sends by the bridge: pods take long packets before it sends any, and it sends none when they do not take them any more.
+	// Order: the bridge sends long packets only while all pods accept them.
 	if br.Attrs().MTU > mtu {
 		return errors.Join(applyBridge(), applyPods())
 	}
 	return errors.Join(applyPods(), applyBridge())
 }
 
-// openNamespaces opens all network namespaces in a directory, by the numbers under which this one knows them.
+// openNamespaces opens all network namespaces in a directory, by their IDs in the current namespace.
 func openNamespaces(directory string) (map[int]netns.NsHandle, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -78,7 +77,7 @@ func openNamespaces(directory string) (map[int]netns.NsHandle, error) {
 	for _, e := range entries {
 		h, err := netns.GetFromPath(filepath.Join(directory, e.Name()))
 		if err != nil {
-			continue // it is gone, or is none
+			continue // it was deleted, or is not a network namespace
 		}
 		id, err := netlink.GetNetNsIdByFd(int(h))
 		if _, twice := handles[id]; err != nil || id < 0 || twice {
@@ -90,12 +89,12 @@ func openNamespaces(directory string) (map[int]netns.NsHandle, error) {
 	return handles, nil
 }
 
-// applyPod sets both ends of a pod's link, and the routes at the pod's.
+// applyPod sets the MTU of both ends of a pod's link, and of the pod's routes.
 func applyPod(node *netlink.Handle, port netlink.Link, handles map[int]netns.NsHandle, mtu, routable int) error {
 	a := port.Attrs()
 	ns, found := handles[a.NetNsID]
 	if !found {
-		return fmt.Errorf("the pod behind %s has no namespace that is known here: its MTU cannot be changed; start it again", a.Name)
+		return fmt.Errorf("the pod behind %s has no namespace that is known here: its MTU cannot be changed; restart it", a.Name)
 	}
 	pod, err := netlink.NewHandleAt(ns)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
-// podLink are the names that the bridge plugin gives the node's ends of pods' links.
+// podLink matches the bridge plugin's names of the node's ends of pod links.
 var podLink = regexp.MustCompile(`^veth[0-9a-f]{8}$`)
 
-// mostDetached is how many pods without a bridge a report names.
-const mostDetached = 20
+// maxDetached is the maximum number of detached pods in a report.
+const maxDetached = 20
 
-// detachedPods finds pods that have lost their bridge: after the network was removed from the node and installed again, or the bridge
-// was deleted, the containers of such a pod run on, and it reaches nothing. The zero value is ready for use.
+// detachedPods finds running pods whose link has no bridge and that have no connectivity: after the network was removed and reinstalled, or after the bridge
+// was deleted. The zero value is ready for use.
 type detachedPods struct {
-	// seen are the links without a bridge of the last pass, by index: the plugin creates a link a moment before it attaches it.
+	// seen are the detached links of the previous call, by index: the plugin creates a link shortly before it attaches it.
 	seen map[int]bool
 }
 
-// find returns the links of pods that had no bridge in this pass and in the one before, sorted. routed reports whether a link has an address
-// on the node, as those of the ptp plugin have, which uses the same names and needs no bridge.
+// find returns the sorted links of pods that had no bridge in this call and the previous one. routed reports whether a link has an address on the node, as
+// with the ptp plugin, which uses the same names and needs no bridge.
 func (d *detachedPods) find(links []netlink.Link, routed func(netlink.Link) bool) []string {
 	now := map[int]bool{}
 	var both []string
@@ -62,14 +62,14 @@ func (s *session) reportDetached() {
 	})
 }
 
-// podsOf returns the pods that links are of, as namespace/name, as far as the container runtime remembers them: sorted, and at most mostDetached.
+// podsOf returns the pods of links, as namespace/name, that are in the container runtime's cache: sorted, at most maxDetached.
 func (s *session) podsOf(links []string) []string {
 	if len(links) == 0 {
 		return nil
 	}
 	known, err := cniresults.Pods(cmp.Or(s.Config.CNI.ResultsDir, cniresults.Dir))
 	if err != nil {
-		s.Log.Debug("some pods without a connection to the network cannot be named", "error", err) // in every pass
+		s.Log.Debug("some pods without a connection to the network cannot be named", "error", err) // frequent
 	}
 	var out []string
 	for _, l := range links {
@@ -78,10 +78,10 @@ func (s *session) podsOf(links []string) []string {
 		}
 	}
 	slices.Sort(out)
-	return out[:min(len(out), mostDetached)]
+	return out[:min(len(out), maxDetached)]
 }
 
-// hasAddress reports whether a link has an address that is valid beyond it. One whose addresses cannot be read counts as such.
+// hasAddress reports whether a link has a global address, or an unknown one.
 func hasAddress(l netlink.Link) bool {
 	addrs, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(l, netlink.FAMILY_ALL) })
 	return err != nil || slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IP.IsGlobalUnicast() })

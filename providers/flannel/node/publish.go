@@ -13,15 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// publish writes the agent's report whenever it changed, and keeps it in etcd while the agent reaches that: the report goes with a lease of
-// its own, which is renewed without a write. A node that holds no subnet reports why.
+// publish writes the agent's report after each change, and renews its own lease, which keeps the report without further writes. A node without a subnet
+// reports the reason.
 func (a *flanneld) publish(ctx context.Context, st *store.Store) error {
 	renewEvery := min(a.LeaseTTL, agentconfig.ReportTTL) / 3
 	var last agentconfig.AgentStatus
 	var under clientv3.LeaseID
 	due := a.Now().Add(renewEvery)
 	for ctx.Err() == nil {
-		t, tenureChanged := a.tenure.Get()
+		t, holdingChanged := a.holding.Get()
 		v, boardChanged := a.board.Get()
 		current := report(v)
 		if !a.Now().Before(due) {
@@ -30,13 +30,13 @@ func (a *flanneld) publish(ctx context.Context, st *store.Store) error {
 			case errors.Is(err, store.ErrExpired):
 				under = 0
 			case err != nil:
-				due = a.Now().Add(renewEvery / 20) // etcd may answer again just before the lease ends
+				due = a.Now().Add(renewEvery / 20) // retry shortly before the lease ends
 			}
 		}
 		nothing := !t.confirmed() && len(current.Errors) == 0
 		if nothing || under != 0 && reflect.DeepEqual(last, current) {
-			agent.Wait(ctx, tenureChanged, boardChanged, time.After(due.Sub(a.Now())))
-			agent.Pause(ctx, 50*time.Millisecond, nil) // changes come in groups
+			agent.Wait(ctx, holdingChanged, boardChanged, time.After(due.Sub(a.Now())))
+			agent.Pause(ctx, 50*time.Millisecond, nil) // batch changes
 			continue
 		}
 		writeCtx, cancel := context.WithTimeout(ctx, etcdTimeout)

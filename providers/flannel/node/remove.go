@@ -17,10 +17,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// Remove removes what an agent with this configuration has left on the node, and what plugins have made for its pods:
-// the configuration of the container runtime first, so that no pod is started while the rest goes, then routes, devices,
-// firewall rules and files. What is not there is no error; what cannot be removed does not keep the rest. No agent may
-// run meanwhile. Plugins stay: other networks use the same.
+// Remove removes the remains of an agent with this configuration, and of its pods, from the node: first the configuration of the container runtime, so that no
+// pod starts in the meantime, then routes, devices, firewall rules and files. Missing items are not errors, and it continues after errors. No agent may be
+// running. Plugins stay, since other networks use them.
 func Remove(ctx context.Context, config agentconfig.Config) error {
 	certificate, key, pending := identity(config, "").Files()
 	return errors.Join(
@@ -47,18 +46,18 @@ func removeFile(name string) error {
 	return nil
 }
 
-// removeRoutes removes routes to the subnets of other nodes, by whatever interface. Those of other protocols stay.
+// removeRoutes removes routes to the subnets of other nodes through any interface. Those with other protocols stay.
 func removeRoutes(network agentconfig.Network) error {
 	names, err := linkNames()
 	if err != nil {
 		return err
 	}
-	have, err := readRoutes(network, names)
+	live, err := readRoutes(network, names)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, r := range have {
+	for _, r := range live {
 		if !r.Boot || !r.Via.IsValid() {
 			continue
 		}
@@ -86,11 +85,10 @@ func removeLinks(names ...string) error {
 	return errors.Join(errs...)
 }
 
-// tunnelNames are the names that flannel gives to devices of vxlan, by identifier.
+// tunnelNames matches flannel's names of vxlan devices.
 var tunnelNames = regexp.MustCompile(`^flannel(-v6)?\.[0-9]+$`)
 
-// removeTunnels removes flannel's devices of vxlan but those of a backend. Others are of settings from before: of another
-// identifier, or of the backend vxlan where it is host-gw now.
+// removeTunnels removes flannel's vxlan devices except those in keep. They belong to earlier settings: another identifier or backend.
 func removeTunnels(keep links) error {
 	all, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
@@ -106,14 +104,14 @@ func removeTunnels(keep links) error {
 	return removeLinks(old...)
 }
 
-// removeTable removes a table of nftables. Without nftables there is none.
+// removeTable removes an nftables table. Without nftables there is none.
 func removeTable(ctx context.Context, family knftables.Family, name string) error {
 	nft, err := knftables.New(family, name)
 	if err != nil {
 		return nil //nolint:nilerr // the agent could not use it either
 	}
 	tx := nft.NewTransaction()
-	// Old versions of nft know no destroy.
+	// Old versions of nft have no destroy.
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
 	if err := nft.Run(ctx, tx); err != nil {
@@ -122,8 +120,7 @@ func removeTable(ctx context.Context, family knftables.Family, name string) erro
 	return nil
 }
 
-// removeChains removes the chains of an agent that had no nftables, and the rules that jump to them. An iptables that
-// cannot be used has none.
+// removeChains removes the chains of an agent without nftables, and the rules that jump to them. Without iptables there are none.
 func removeChains(protocol goiptables.Protocol) error {
 	tables, err := goiptables.NewWithProtocol(protocol)
 	if err != nil {

@@ -13,32 +13,32 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// outcome is what became of an attempt to make the kernel as desired.
+// outcome is the result of a reconcile of the kernel.
 type outcome struct {
-	// Set and Removed count the changes made.
+	// Set and Removed are the numbers of changes.
 	Set, Removed int
-	// Unreachable are the routes that the kernel refuses since Via is not on the interface's link.
+	// Unreachable are the routes that the kernel rejects since Via is not on the interface's link.
 	Unreachable []route
-	// Errors are everything else that failed.
+	// Errors are all other errors.
 	Errors []error
 }
 
-// applyRoutes makes the kernel's routes and neighbours as desired. Nothing is deleted unless sweep is true.
+// applyRoutes reconciles the kernel's routes and neighbours. It deletes nothing unless sweep is true.
 func applyRoutes(network agentconfig.Network, on links, want desired, sweep bool) outcome {
 	var out outcome
 	names, err := linkNames()
 	if err != nil {
 		return outcome{Errors: []error{err}}
 	}
-	have, err := readRoutes(network, names)
+	live, err := readRoutes(network, names)
 	if err != nil {
 		return outcome{Errors: []error{err}}
 	}
-	// Neighbours first: with a route but no neighbour the kernel would ask for the address in vain.
+	// Neighbours first: with a route but no neighbour the kernel would try to resolve the address.
 	if len(want.Neighbors) > 0 || sweep {
 		out.applyNeighbors(on, want.Neighbors, sweep)
 	}
-	set, remove := compareRoutes(network, on, want.Routes, have)
+	set, remove := compareRoutes(network, on, want.Routes, live)
 	for _, r := range set {
 		err := changeRoute(netlink.RouteReplace, r, names)
 		switch {
@@ -63,8 +63,7 @@ func applyRoutes(network agentconfig.Network, on links, want desired, sweep bool
 	return out
 }
 
-// unreachable recognizes what the kernel answers when a gateway is not on the link: IPv4 says that the network is
-// unreachable, IPv6 that there is no way to the host.
+// unreachable reports whether the kernel rejected a gateway that is not on the link. The errors of IPv4 and IPv6 differ.
 func unreachable(err error) bool {
 	return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH)
 }
@@ -83,7 +82,7 @@ func changeRoute(change func(*netlink.Route) error, r route, names map[int]strin
 	return fmt.Errorf("there is no interface %q", r.Link)
 }
 
-// readRoutes returns the routes of the main table that lead into the network.
+// readRoutes returns the routes of the main table into the network.
 func readRoutes(network agentconfig.Network, names map[int]string) ([]kernelRoute, error) {
 	var out []kernelRoute
 	for _, family := range families(network) {

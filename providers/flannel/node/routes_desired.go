@@ -9,18 +9,18 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// route is a way to a subnet.
+// route is a route to a subnet.
 type route struct {
 	To  netip.Prefix
 	Via netip.Addr
 	// Link is the name of the interface.
 	Link string
-	// OnLink tells the kernel that Via needs no route of its own.
+	// OnLink is true if Via needs no route of its own.
 	OnLink bool
 }
 
-// neighbor is a fixed entry of a vxlan device: for an address inside the network it says which MAC address to put
-// on the packet (Forward false), for a MAC address which node to send it to (Forward true).
+// neighbor is a permanent entry of a vxlan device. It maps an address inside the network to a MAC address (Forward false), or a MAC address to a node (Forward
+// true).
 type neighbor struct {
 	Link    string
 	IP      netip.Addr
@@ -28,19 +28,19 @@ type neighbor struct {
 	Forward bool
 }
 
-// links are the names of the interfaces that traffic to other nodes leaves by.
+// links are the names of the interfaces for traffic to other nodes.
 type links struct{ IPv4, IPv6 string }
 
-// desired is what the kernel must hold.
+// desired is the desired state of the kernel.
 type desired struct {
 	// Routes are sorted by destination, Neighbors by interface, kind and address.
 	Routes    []route
 	Neighbors []neighbor
-	// Owners says which lease a route is for, by destination.
+	// Owners are the leases of routes, by destination.
 	Owners map[netip.Prefix]store.Lease
-	// Foreign are the leases of another backend, to which there is no way.
+	// Foreign are the leases of another backend, which are unreachable.
 	Foreign []store.Lease
-	// Accepted are the leases that traffic follows, by key, Rejected the others.
+	// Accepted are the leases that are used for routing, by key. Rejected are the others.
 	Accepted map[string]store.Lease
 	Rejected []rejection
 }
@@ -51,7 +51,7 @@ type vxlanAttrs struct {
 	VtepMAC string
 }
 
-// desire computes what the kernel must hold so that every lease that is accepted can be reached.
+// desire computes the state in which every accepted lease is reachable.
 func desire(a admission, on links, leases []store.Lease) desired {
 	accepted, rejected := a.accept(leases)
 	out := desired{Owners: map[netip.Prefix]store.Lease{}, Accepted: make(map[string]store.Lease, len(accepted)), Rejected: rejected}
@@ -61,7 +61,7 @@ func desire(a admission, on links, leases []store.Lease) desired {
 			out.Foreign = append(out.Foreign, c.Lease)
 			continue
 		}
-		for _, w := range c.ways {
+		for _, w := range c.targets {
 			link := on.IPv4
 			if w.To.Addr().Is6() {
 				link = on.IPv6
@@ -75,9 +75,9 @@ func desire(a admission, on links, leases []store.Lease) desired {
 	return out
 }
 
-// add adds a way. Without a MAC address packets go as they are to the node that holds the subnet; with one they go to
-// the subnet's own first address, which stands for the other node's vxlan device.
-func (d *desired) add(link string, w way) {
+// add adds a target. Without a MAC address, packets are routed directly to the node that holds the subnet. With one, they are routed to the subnet's first
+// address, which represents the vxlan device of that node.
+func (d *desired) add(link string, w target) {
 	if w.MAC == "" {
 		d.Routes = append(d.Routes, route{To: w.To, Via: w.Node, Link: link})
 		return
@@ -98,26 +98,26 @@ func compareNeighbors(a, b neighbor) int {
 	return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(kind(a), kind(b)), a.IP.Compare(b.IP), cmp.Compare(a.MAC, b.MAC))
 }
 
-// kernelRoute is a route as the kernel has it.
+// kernelRoute is a route in the kernel.
 type kernelRoute struct {
 	route
-	// Boot is true if the route's protocol is boot, with which flannel's routes are made. Routes of
-	// administrators (static), of the kernel and of routing programs have others.
+	// Boot is true if the route's protocol is boot, which flannel uses. Routes of administrators (static), of the kernel and of routing daemons have other
+	// protocols.
 	Boot bool
 }
 
-// compareRoutes returns what to set, and what to delete: routes into the network by one of our interfaces that
-// no one needs any more. Routes with another protocol than ours are never deleted.
-func compareRoutes(network agentconfig.Network, on links, want []route, have []kernelRoute) (set []route, remove []route) {
+// compareRoutes returns the routes to set, and the ones to delete: unneeded routes into the network through the agent's interfaces. It never deletes routes
+// with another protocol.
+func compareRoutes(network agentconfig.Network, on links, want []route, live []kernelRoute) (set []route, remove []route) {
 	wanted := make(map[netip.Prefix]route, len(want))
 	for _, r := range want {
 		wanted[r.To] = r
 	}
-	right := make(map[netip.Prefix]bool, len(want))
-	for _, h := range have {
+	correct := make(map[netip.Prefix]bool, len(want))
+	for _, h := range live {
 		if w, ok := wanted[h.To]; ok {
 			if same(w, h.route) {
-				right[h.To] = true
+				correct[h.To] = true
 			}
 			continue
 		}
@@ -126,7 +126,7 @@ func compareRoutes(network agentconfig.Network, on links, want []route, have []k
 		}
 	}
 	for _, w := range want {
-		if !right[w.To] {
+		if !correct[w.To] {
 			set = append(set, w)
 		}
 	}
@@ -143,8 +143,8 @@ func inNetwork(n agentconfig.Network, p netip.Prefix) bool {
 	return within(n.IPv4) || within(n.IPv6)
 }
 
-// compareNeighborSets returns what to set and what to delete.
-func compareNeighborSets(want, have []neighbor) (set, remove []neighbor) {
+// compareNeighborSets returns the entries to set and the ones to delete.
+func compareNeighborSets(want, live []neighbor) (set, remove []neighbor) {
 	in := func(list []neighbor) map[neighbor]bool {
 		m := make(map[neighbor]bool, len(list))
 		for _, n := range list {
@@ -152,13 +152,13 @@ func compareNeighborSets(want, have []neighbor) (set, remove []neighbor) {
 		}
 		return m
 	}
-	haveSet, wantSet := in(have), in(want)
+	liveSet, wantSet := in(live), in(want)
 	for _, n := range want {
-		if !haveSet[n] {
+		if !liveSet[n] {
 			set = append(set, n)
 		}
 	}
-	for _, n := range have {
+	for _, n := range live {
 		if !wantSet[n] {
 			remove = append(remove, n)
 		}

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// passEvery is how often the kernel and the files are looked at although nothing was reported.
-	passEvery = 10 * time.Second
-	// settle is how long to wait for more reports of the kernel before looking at it.
-	settle = 20 * time.Millisecond
+	// resyncInterval is how often the kernel and the files are compared without a change.
+	resyncInterval = 10 * time.Second
+	// debounce is how long the agent waits for further kernel events before a reconcile.
+	debounce = 20 * time.Millisecond
 )
 
-// The reasons to set up the backend again.
+// Reasons to set up the backend again.
 var (
 	errMoved     = errors.New("the node has another subnet")
 	errInterface = errors.New("the interface or its addresses have changed")
 	errDevice    = errors.New("the backend's device is missing")
 )
 
-// session is one set-up of the backend: it lasts as long as subnet, interface and device stay the same.
+// session is one setup of the backend. It lasts while subnet, interface and device stay the same.
 type session struct {
 	*flanneld
 	ext        *backend.ExternalInterface
@@ -43,8 +43,8 @@ type session struct {
 	detached   detachedPods
 }
 
-// keepKernel runs one session after the other until the context ends.
-func (a *flanneld) keepKernel(ctx context.Context) error {
+// runSessions runs sessions until the context ends.
+func (a *flanneld) runSessions(ctx context.Context) error {
 	var ext *backend.ExternalInterface
 	for ctx.Err() == nil {
 		s, err := a.start(ctx, ext)
@@ -67,10 +67,10 @@ func (a *flanneld) start(ctx context.Context, previous *backend.ExternalInterfac
 		agent.Pause(ctx, retryPause, nil)
 		return nil, err
 	}
-	t, _ := a.tenure.Get()
-	mac := vtepMAC(t.wanted)
+	t, _ := a.holding.Get()
+	mac := vtepMAC(t.desired)
 	if mac == "" {
-		mac = a.kept.VtepMAC
+		mac = a.saved.VtepMAC
 	}
 	on, mtu, err := register(ctx, a.Config, &manager{config: a.flannel, vtepMAC: mac, acquire: a.acquire}, ext)
 	if ctx.Err() != nil {
@@ -80,7 +80,7 @@ func (a *flanneld) start(ctx context.Context, previous *backend.ExternalInterfac
 		agent.Pause(ctx, retryPause, nil)
 		return nil, err
 	}
-	t, _ = a.tenure.Get()
+	t, _ = a.holding.Get()
 	s := &session{flanneld: a, ext: ext, on: on, ipv4: t.ipv4, ipv6: t.ipv6, mtu: mtu}
 	if link, err := netlink.LinkByName(on.IPv4); err == nil {
 		s.device = link.Attrs().Index
@@ -100,21 +100,21 @@ func address(ip []byte) netip.Addr {
 	return addr.Unmap()
 }
 
-// acquire is how the backend gets the node's lease. If etcd does not answer, the node goes on with the subnet that
-// it remembers; holdSubnet asks for that very one when etcd is back.
+// acquire returns the node's lease to the backend. If etcd does not respond, the node continues with the saved subnet; holdSubnet then requests that subnet
+// when etcd responds.
 func (a *flanneld) acquire(ctx context.Context, attrs *lease.LeaseAttrs) (*lease.Lease, error) {
-	a.tenure.Update(func(t *tenure) bool {
-		t.wanted, t.id = attrs, 0
+	a.holding.Update(func(t *holding) bool {
+		t.desired, t.id = attrs, 0
 		return true
 	})
-	give := time.After(restoreAfter)
+	timeout := time.After(restoreAfter)
 	for {
-		t, changed := a.tenure.Get()
+		t, changed := a.holding.Get()
 		if t.confirmed() {
 			return flannelLease(t.ipv4, t.ipv6, *attrs), nil
 		}
-		if timeout := agent.Wait(ctx, changed, nil, give); timeout && t.ipv4.IsValid() {
-			a.Log.Warn("etcd does not answer, going on with what is known", "subnet", t.ipv4)
+		if timeout := agent.Wait(ctx, changed, nil, timeout); timeout && t.ipv4.IsValid() {
+			a.Log.Warn("etcd does not respond, continuing with the saved subnet", "subnet", t.ipv4)
 			return flannelLease(t.ipv4, t.ipv6, *attrs), nil
 		}
 		if ctx.Err() != nil {
@@ -123,18 +123,18 @@ func (a *flanneld) acquire(ctx context.Context, attrs *lease.LeaseAttrs) (*lease
 	}
 }
 
-// run keeps everything on the node as it should be until the context ends or the backend must be set up again.
+// run reconciles the node until the context ends or the backend must be set up again.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	trigger := make(chan struct{}, 1)
 	go s.listen(ctx, trigger)
-	tick := time.NewTicker(passEvery)
+	tick := time.NewTicker(resyncInterval)
 	defer tick.Stop()
 	s.keepFirewall(ctx)
 	s.keepFiles()
 	for {
-		t, tenureChanged := s.tenure.Get()
+		t, holdingChanged := s.holding.Get()
 		p, peersChanged := s.peers.Get()
 		if t.ipv4 != s.ipv4 || t.ipv6 != s.ipv6 {
 			return errMoved
@@ -144,10 +144,10 @@ func (s *session) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tenureChanged:
+		case <-holdingChanged:
 		case <-peersChanged:
 		case <-trigger:
-			agent.Pause(ctx, settle, peersChanged)
+			agent.Pause(ctx, debounce, peersChanged)
 			if err := s.check(); err != nil {
 				return err
 			}
@@ -162,13 +162,12 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// listen fires the trigger whenever the kernel reports something that matters. Should it fail, the regular passes
-// still find what has changed.
+// listen fires the trigger after relevant kernel events. If it fails, the periodic reconcile still finds changes.
 func (s *session) listen(ctx context.Context, trigger chan<- struct{}) {
 	fire := func() {
 		select {
 		case trigger <- struct{}{}:
-		default: // it is fired already
+		default: // a trigger is pending
 		}
 	}
 	matters := kernelwatch.Filter{
@@ -181,7 +180,7 @@ func (s *session) listen(ctx context.Context, trigger chan<- struct{}) {
 	}
 }
 
-// check reports whether the backend must be set up again. An interface that cannot be read is waited for.
+// check returns an error if the backend must be set up again. It waits for an unreadable interface.
 func (s *session) check() error {
 	ext, err := externalInterface(s.Config, s.ext)
 	s.board.Note(topicInterface, err)
@@ -202,8 +201,8 @@ func (s *session) check() error {
 	return nil
 }
 
-// keepRoutes makes the kernel's routes as desired and puts on the board what does not work.
-func (s *session) keepRoutes(t tenure, p peers) {
+// keepRoutes reconciles the kernel's routes, and reports problems on the board.
+func (s *session) keepRoutes(t holding, p peers) {
 	start := s.Now()
 	leases := p.list(t.key)
 	want := desire(s.admission(t, p), s.on, leases)
@@ -211,11 +210,11 @@ func (s *session) keepRoutes(t tenure, p peers) {
 	out := applyRoutes(s.Config.Network, s.on, want, p.current)
 	now := s.Now()
 	s.beat.Mark(now)
-	s.metrics.passes.Observe(now.Sub(start).Seconds())
+	s.metrics.reconciles.Observe(now.Sub(start).Seconds())
 	s.metrics.routesSet.Add(float64(out.Set))
-	s.metrics.routesGone.Add(float64(out.Removed))
+	s.metrics.routesRemoved.Add(float64(out.Removed))
 	if out.Set+out.Removed > 0 {
-		s.Log.Info("routes are as wanted", "set", out.Set, "removed", out.Removed, "peers", len(want.Accepted))
+		s.Log.Info("routes updated", "set", out.Set, "removed", out.Removed, "peers", len(want.Accepted))
 	}
 	s.board.Note(topicRoutes, errors.Join(out.Errors...))
 	offLink := peersOf(p, owners(want, out.Unreachable))
@@ -249,7 +248,7 @@ func peersOf(p peers, leases []store.Lease) []agentconfig.Peer {
 	return out
 }
 
-// keepFirewall keeps the rules and the kernel's settings.
+// keepFirewall reconciles the firewall rules and the kernel parameters.
 func (s *session) keepFirewall(ctx context.Context) {
 	s.board.Note(topicForwarding, enableForwarding(s.Config))
 	s.board.Note(topicBridge, enableBridgeFilter(s.Config))
@@ -269,11 +268,11 @@ func (s *session) keepFirewall(ctx context.Context) {
 	s.board.Note(topicFirewall, err)
 	if repaired {
 		s.metrics.firewall.Inc()
-		s.Log.Warn("firewall rules were missing and have been restored")
+		s.Log.Warn("restored missing firewall rules")
 	}
 }
 
-// keepFiles keeps the file of variables, and looks for configurations that come before the agent's.
+// keepFiles writes the file of variables, and checks for configurations that take precedence over the agent's.
 func (s *session) keepFiles() {
 	s.board.Note(topicFiles, writeSubnetEnv(s.Config, s.ipv4, s.ipv6, s.mtu))
 	conflicting, err := cniFile(s.Config).Conflicting()
@@ -292,7 +291,7 @@ func (s *session) keepFiles() {
 	}
 }
 
-// keepPods has the pods that run follow a change of the MTU, and reports the step once all do.
+// keepPods sets the MTU of running pods during an MTU migration, and reports the completed step.
 func (s *session) keepPods() {
 	m := s.Config.Migration
 	if m == nil {
@@ -311,8 +310,8 @@ func (s *session) keepPods() {
 	})
 }
 
-// keepReady writes the CNI configuration, with which pods can be started, after everything else has been done once.
-func (s *session) keepReady(t tenure, p peers) {
+// keepReady writes the CNI configuration, which allows pods to start, after everything else has succeeded once.
+func (s *session) keepReady(t holding, p peers) {
 	v := s.board.View()
 	if v.Status.Ready || !p.known || !t.ipv4.IsValid() || s.traffic == nil {
 		return

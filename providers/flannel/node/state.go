@@ -16,13 +16,13 @@ import (
 // leaseAttrs is flannel's value of a lease.
 type leaseAttrs = lease.LeaseAttrs
 
-// state is what the agent keeps on disk: enough to route without etcd.
+// state is the agent's saved state, with which it can route without etcd.
 type state struct {
-	// Prefix, Network and Backend say what it is the state of. With another configuration it is worth nothing.
+	// Prefix, Network and Backend identify the configuration of the state. With another configuration it is not used.
 	Prefix  string              `json:"prefix"`
 	Network agentconfig.Network `json:"network"`
 	Backend agentconfig.Backend `json:"backend"`
-	// Node is whose state it is.
+	// Node is the node of the state.
 	Node string `json:"node"`
 	// IPv4 and IPv6 are the node's subnets.
 	IPv4 netip.Prefix `json:"ipv4,omitzero"`
@@ -41,11 +41,11 @@ type statePeer struct {
 
 func stateFile(config agentconfig.Config) string { return filepath.Join(config.StateDir, "state.json") }
 
-// newState gathers what to keep: of the other nodes' leases those that traffic follows.
-func newState(config agentconfig.Config, node string, t tenure, p peers, accepted map[string]store.Lease) state {
+// newState returns the state to save. Of the other nodes' leases it has those that are used for routing.
+func newState(config agentconfig.Config, node string, t holding, p peers, accepted map[string]store.Lease) state {
 	s := state{
 		Prefix: config.Etcd.Prefix, Network: config.Network, Backend: config.Backend, Node: node,
-		IPv4: t.ipv4, IPv6: t.ipv6, VtepMAC: vtepMAC(t.wanted),
+		IPv4: t.ipv4, IPv6: t.ipv6, VtepMAC: vtepMAC(t.desired),
 	}
 	for _, key := range slices.Sorted(maps.Keys(accepted)) {
 		l := accepted[key]
@@ -54,7 +54,7 @@ func newState(config agentconfig.Config, node string, t tenure, p peers, accepte
 	return s
 }
 
-// fits reports whether the state is one of this node under this configuration. The network may have grown since.
+// fits reports whether the state belongs to this node and configuration. The network may have grown since.
 func (s state) fits(config agentconfig.Config, node string) bool {
 	network := s.Network
 	if agentconfig.Grown(network.IPv4, config.Network.IPv4) {
@@ -63,7 +63,7 @@ func (s state) fits(config agentconfig.Config, node string) bool {
 	return s.Prefix == config.Etcd.Prefix && network == config.Network && s.Backend == config.Backend && s.Node == node && s.IPv4.IsValid()
 }
 
-// peers returns what the state says of the other nodes.
+// peers returns the other nodes in the state.
 func (s state) peers() peers {
 	out := peers{
 		leases: map[string]store.Lease{}, names: map[netip.Prefix]string{}, reservations: map[string]agentconfig.Reservation{},
@@ -82,8 +82,8 @@ func (s state) peers() peers {
 	return out
 }
 
-// loadState reads the state. Without one, or with one of another network, it returns the zero state. So it does
-// with a broken one, and says so in the error: then etcd must be there to start.
+// loadState loads the state. It returns the zero state if it is missing or belongs to another network, and also, with an error, if it is invalid: the agent
+// then needs etcd to start.
 func loadState(config agentconfig.Config, node string) (state, error) {
 	s, found, err := agent.LoadState[state](stateFile(config))
 	if err != nil || !found {

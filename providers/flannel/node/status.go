@@ -5,7 +5,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// What problems are about.
+// Topics of problems.
 const (
 	topicEtcd       agent.Topic = "etcd"
 	topicMembers    agent.Topic = "members"
@@ -27,24 +27,24 @@ const (
 	topicDetached   agent.Topic = "detached"
 )
 
-// status is what the agent reports besides its problems, and what only metrics show. The slices in it are replaced, never changed.
+// status is the agent's status in addition to problems, including values for metrics only. Its slices are replaced, never changed.
 type status struct {
 	agentconfig.AgentStatus
-	// restored is true while the agent works with what it kept on disk.
+	// restored is true while the agent uses the saved state.
 	restored bool
-	// connected is true while etcd answers.
+	// connected is true while etcd responds.
 	connected bool
-	// missing is the number of routes that should be and are not, but for peers that are off the link.
+	// missing is the number of missing routes, except for peers off the link.
 	missing int
-	// rejected is the number of other nodes' leases that traffic does not follow.
+	// rejected is the number of other nodes' leases that are not used for routing.
 	rejected int
 }
 
-// view is what the board shows at one moment.
+// view is a snapshot of the board.
 type view = agent.View[status]
 
-// report is the status with the problems in it. That etcd cannot be reached is left out: by the time that the
-// report gets there it is no longer true. So are addresses of etcd that do not answer, which the report has a field for.
+// report returns the status with the problems. It omits that etcd is unreachable, which is outdated when the report arrives, and unresponsive addresses of
+// etcd, which have their own field.
 func report(v view) agentconfig.AgentStatus {
 	out := v.Status.AgentStatus
 	out.Errors = v.Problems.Sentences(topicEtcd, topicMembers)

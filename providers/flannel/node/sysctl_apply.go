@@ -8,8 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// enableForwarding makes the kernel forward packets between interfaces, without which no packet leaves a pod's
-// bridge. A setting that is right is not written, so that read-only settings do no harm.
+// enableForwarding enables forwarding between interfaces, which pods need. It does not write correct settings, so that read-only settings are accepted.
 func enableForwarding(config agentconfig.Config) error {
 	err := sysctl.Set(config.ProcSys, "net/ipv4/ip_forward", "1")
 	if config.Network.DualStack() {
@@ -18,9 +17,8 @@ func enableForwarding(config agentconfig.Config) error {
 	return err
 }
 
-// enableBridgeFilter makes traffic between pods on one bridge pass the firewall's rules, without which a service
-// does not answer pods on the node of its endpoint. The settings only exist with the module br_netfilter; without
-// it there is nothing to do.
+// enableBridgeFilter makes traffic between pods on one bridge pass through the firewall rules, which a Service needs if client and endpoint are on the same
+// node. The settings exist only with the module br_netfilter; otherwise it does nothing.
 func enableBridgeFilter(config agentconfig.Config) error {
 	names := []string{"net/bridge/bridge-nf-call-iptables"}
 	if config.Network.DualStack() {

@@ -11,9 +11,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
 
-func authority(t *testing.T, name string) *certs.Authority {
+func authority(t *testing.T, name string) *certs.CA {
 	t.Helper()
-	a, err := certs.NewAuthority(name, time.Now(), time.Hour)
+	a, err := certs.NewCA(name, time.Now(), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func authority(t *testing.T, name string) *certs.Authority {
 }
 
 // issue writes a certificate of an authority into a directory, trusting the given authorities.
-func issue(t *testing.T, dir string, from *certs.Authority, trusted ...*certs.Authority) etcdtest.Files {
+func issue(t *testing.T, dir string, from *certs.CA, trusted ...*certs.CA) etcdtest.Files {
 	t.Helper()
 	pair, err := from.Issue(certs.Request{
 		CommonName: "test", Usage: certs.Peer, Addresses: []netip.Addr{netip.MustParseAddr(gateway)}, Life: time.Hour,

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// iptablesResync is how often flannel's iptables rules are looked at, in seconds; flannel's own default.
+// iptablesResync is how often flannel checks its iptables rules, in seconds; flannel's default.
 const iptablesResync = 5
 
 // Flannel's tables and chains; its package does not export the names.
@@ -31,25 +31,24 @@ const (
 	filterChain  = "FLANNEL-FWD"
 )
 
-// traffic keeps flannel's firewall rules: pod traffic is forwarded, and gets the node's address when it leaves the
-// network. The rules are nftables where the kernel and the nft program are there, else iptables.
+// traffic maintains flannel's firewall rules: pod traffic is forwarded, and masqueraded when it leaves the network. It uses nftables if the kernel and the nft
+// binary support it, otherwise iptables.
 type traffic struct {
 	config     agentconfig.Config
 	ipv4, ipv6 netip.Prefix
 	manager    trafficmngr.TrafficManager
-	// rules counts the rules by table right after they were made; nil with iptables, which flannel's own
-	// package keeps looking at.
+	// rules is the number of rules by table after the last write; nil with iptables, whose rules flannel's package checks itself.
 	rules map[string]int
 }
 
-// newTraffic makes the rules. They stay when the context ends.
+// newTraffic creates the rules. They stay when the context ends.
 func newTraffic(ctx context.Context, config agentconfig.Config, v4, v6 netip.Prefix) (*traffic, error) {
 	t := &traffic{config: config, ipv4: v4, ipv6: v6, manager: &iptables.IPTablesManager{}}
 	_, err := knftables.New(knftables.IPv4Family, tableIPv4)
 	if err == nil {
 		t.manager, t.rules = &nftables.NFTablesManager{}, map[string]int{}
 		if !config.Masquerade {
-			// Rules of a time when it was on.
+			// Rules from when it was enabled.
 			if err := t.manager.CleanUp(ctx); err != nil {
 				return nil, fmt.Errorf("remove old firewall rules: %w", err)
 			}
@@ -65,8 +64,8 @@ func newTraffic(ctx context.Context, config agentconfig.Config, v4, v6 netip.Pre
 	return t, t.set(ctx)
 }
 
-// recycle empties flannel's iptables chain if it has rules of another network, as before it grew: flannel's package adds
-// rules behind those that it finds. With nftables it replaces all of them in one transaction.
+// recycle flushes flannel's iptables chain if it has rules of another network, for example before it grew: flannel's package appends to existing rules. With
+// nftables it replaces all rules in one transaction.
 func recycle(tables *goiptables.IPTables, network netip.Prefix) error {
 	exists, err := tables.ChainExists(natTable, natChain)
 	if err != nil || !exists {
@@ -91,7 +90,7 @@ func (t *traffic) set(ctx context.Context) error {
 	net4, net6 := flannelNet4(t.config.Network.IPv4), flannelNet6(t.config.Network.IPv6)
 	t.manager.SetupAndEnsureForwardRules(ctx, net4, net6, iptablesResync)
 	if t.config.Masquerade {
-		// Flannel compares what is with what was, to remove rules of another subnet; ours always are replaced.
+		// Flannel compares the current and the previous subnet to remove old rules; here all rules are always replaced.
 		own := flannelLease(t.ipv4, t.ipv6, leaseAttrs{})
 		err := t.manager.SetupAndEnsureMasqRules(ctx, net4, own.Subnet, net4, net6, own.IPv6Subnet, net6, own, iptablesResync, false)
 		if err != nil {
@@ -108,7 +107,7 @@ func (t *traffic) set(ctx context.Context) error {
 	return nil
 }
 
-// repair makes the rules again if some are gone, and reports whether they were.
+// repair restores the rules if some are missing, and reports whether they were.
 func (t *traffic) repair(ctx context.Context) (bool, error) {
 	for _, table := range t.tables() {
 		if n, err := t.count(ctx, table); err != nil || n < t.rules[table.name] {
@@ -126,7 +125,7 @@ type table struct {
 	family knftables.Family
 }
 
-// tables are those that must be looked at.
+// tables returns the tables to check.
 func (t *traffic) tables() []table {
 	if t.rules == nil {
 		return nil
@@ -138,7 +137,7 @@ func (t *traffic) tables() []table {
 	return out
 }
 
-// count returns the number of rules in a table of flannel's.
+// count returns the number of rules in one of flannel's tables.
 func (t *traffic) count(ctx context.Context, table table) (int, error) {
 	nft, err := knftables.New(table.family, table.name)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// NodePermissions are what the agent on a node may do: read everything below the prefix, write what it reports, and
-// write the lease of the subnet that is reserved for it. Zero subnets mean that none is.
+// NodePermissions returns the etcd permissions of a node's agent: read everything below the prefix, write its report, and write the lease of its reserved
+// subnet. Zero subnets mean that none is reserved.
 func NodePermissions(prefix, node string, v4, v6 netip.Prefix) []etcdcluster.Permission {
 	out := []etcdcluster.Permission{
-		{Key: prefix + "/", End: prefix + "0"}, // 0 is what follows the slash
+		{Key: prefix + "/", End: prefix + "0"}, // 0 is the character after the slash
 		{Key: agentconfig.AgentKey(prefix, node), Write: true},
 	}
 	if v4.IsValid() {

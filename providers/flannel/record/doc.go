@@ -1,19 +1,17 @@
-// Package record holds what the operator's side of flannel writes down, as values with a JSON form: what its
-// rendering tells its controller (Settings). It names flannel's objects, among them those of its etcd.
-//
-// It is pure, and decides nothing.
+// Package record has the settings that flannel's rendering passes to its controller, as values with a JSON form, and the names of flannel's objects, including
+// those of its etcd. It is pure.
 package record
 
 import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Where flannel's objects are, and what they are called.
+// Names of flannel's objects.
 const (
-	// Namespace holds everything of flannel that nodes need.
+	// Namespace has all objects that nodes need.
 	Namespace = "openshift-flannel"
-	// ConfigMap holds the configuration of the agents under AgentKey and that of the operator's controller under
-	// SettingsKey. The controller is active while it exists.
+	// ConfigMap has the configuration of the agents under AgentKey, and that of the operator's controller under SettingsKey. The controller is active while it
+	// exists.
 	ConfigMap   = "flannel-config"
 	AgentKey    = "flanneld.json"
 	SettingsKey = "cluster.json"
@@ -25,7 +23,7 @@ const (
 	Component = "Flannel"
 )
 
-// Etcd is the etcd that the operator runs for flannel. It never changes.
+// Etcd is the etcd that the operator runs for flannel. It is constant.
 var Etcd = etcdcluster.Cluster{
 	Network: "flannel", Component: Component, Namespace: Namespace, App: "flannel-etcd", ServiceAccount: "flannel",
 	Holds: "which node has which subnet", WhenFull: "no lease can be renewed", MetricsPort: 12381,

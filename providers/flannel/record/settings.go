@@ -8,21 +8,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
 )
 
-// Settings are what the operator's controller needs to know of the applied specification, beside the configuration of
-// the agents.
+// Settings has the parts of the applied specification that the operator's controller needs in addition to the agents' configuration.
 type Settings struct {
 	etcdcluster.Settings
 	// Migration is set while the MTU is being changed.
 	Migration *mtumigration.Change `json:"migration,omitempty"`
 }
 
-// Encode writes settings out as JSON.
+// Encode encodes the settings as JSON.
 func (s Settings) Encode() (string, error) {
 	out, err := json.MarshalIndent(s, "", "  ")
 	return string(out) + "\n", err
 }
 
-// DecodeSettings reads settings, and refuses those that a controller could not act on.
+// DecodeSettings decodes and validates settings.
 func DecodeSettings(content string) (Settings, error) {
 	var s Settings
 	if err := json.Unmarshal([]byte(content), &s); err != nil {

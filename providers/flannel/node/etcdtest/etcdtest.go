@@ -1,5 +1,4 @@
-// Package etcdtest runs a real etcd for tests, in a network namespace, so that nothing of it is seen outside and
-// tests can run side by side.
+// Package etcdtest runs an etcd for tests in a network namespace, so that it is isolated and tests can run in parallel.
 package etcdtest
 
 import (
@@ -35,17 +34,16 @@ type Etcd struct {
 	files Files
 }
 
-// Files make an etcd talk mutual TLS. The certificate must be good for the member's address, and as a client.
+// Files enable mutual TLS. The certificate must be valid for the member's address, and as a client certificate.
 type Files struct{ CA, Cert, Key string }
 
-// Start runs an etcd that listens on port 2379 of an address inside the network namespace with the given path,
-// and waits until it answers.
+// Start runs an etcd that listens on port 2379 of an address inside the network namespace with the given path, and waits until it responds.
 func Start(t testing.TB, netns, host string) *Etcd {
 	t.Helper()
 	return StartTLS(t, netns, host, Files{})
 }
 
-// StartTLS is Start with mutual TLS for clients. The files are read again by Run.
+// StartTLS is Start with mutual TLS for clients. Run reads the files again.
 func StartTLS(t testing.TB, netns, host string, files Files) *Etcd {
 	t.Helper()
 	e := &Etcd{t: t, netns: netns, host: host, dir: t.TempDir(), files: files}
@@ -54,7 +52,7 @@ func StartTLS(t testing.TB, netns, host string, files Files) *Etcd {
 	return e
 }
 
-// Endpoint is the URL for clients inside the network namespace.
+// Endpoint returns the URL for clients inside the network namespace.
 func (e *Etcd) Endpoint() string {
 	scheme := "http://"
 	if e.files.CA != "" {
@@ -63,7 +61,7 @@ func (e *Etcd) Endpoint() string {
 	return scheme + net.JoinHostPort(e.host, "2379")
 }
 
-// Run starts the member again after Kill, with the data it had.
+// Run restarts the member after Kill, with its data.
 func (e *Etcd) Run() {
 	e.t.Helper()
 	peer := "http://" + net.JoinHostPort(e.host, "2380")
@@ -95,7 +93,7 @@ func (e *Etcd) Run() {
 	}
 }
 
-// Kill ends the member without a chance to say goodbye.
+// Kill kills the member.
 func (e *Etcd) Kill() {
 	if e.cmd == nil {
 		return
@@ -105,7 +103,7 @@ func (e *Etcd) Kill() {
 	e.cmd = nil
 }
 
-// Wipe ends the member and deletes its data.
+// Wipe kills the member and deletes its data.
 func (e *Etcd) Wipe() {
 	e.t.Helper()
 	e.Kill()
@@ -161,14 +159,14 @@ func (e *Etcd) dial(ctx context.Context, _ string) (conn net.Conn, err error) {
 	return conn, errors.Join(inside)
 }
 
-// Binary returns the program.
+// Binary returns the path of the etcd binary.
 func Binary(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(assets.Dir(t, "etcd"), "etcd")
 }
 
-// Forward listens on the loopback interface outside the network namespace, passes connections on to etcd, and
-// returns the URL. It is for clients that cannot be given a dialer.
+// Forward listens on the loopback interface outside the network namespace, forwards connections to etcd, and returns the URL. It is for clients without a
+// custom dialer.
 func (e *Etcd) Forward() string {
 	e.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,9 +1,8 @@
-// Package store keeps flannel's leases, the reservations and the agents' reports in etcd.
+// Package store stores flannel's leases, the reservations and the agents' reports in etcd.
 //
-// It takes leases itself instead of leaving that to flannel's own etcd subnet manager, in the same keys and
-// values, because that manager knows no reservations, overwrites a lease without looking whose it is when it
-// renews, ends the program when its lease is gone, and never recovers when the place where it watches has been
+// It acquires leases itself, in the keys and values of flannel's own etcd subnet manager. That manager does not support reservations, overwrites a lease
+// without checking its holder when it renews, exits the process when its lease is lost, and never recovers when the revision that it watches from has been
 // compacted.
 //
-// What to write is decided by Plan, which is pure; Store reads, watches and commits.
+// Plan is pure and decides what to write. Store reads, watches and commits.
 package store

@@ -13,45 +13,42 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// Request is what a node wants.
+// Request is a node's request for a subnet.
 type Request struct {
 	Node    string
 	Network agentconfig.Network
-	// Open is the part of the IPv4 network from which a subnet may be chosen; zero means all of it.
+	// Open is the part of the IPv4 network from which a subnet may be chosen; zero means the whole network.
 	Open netip.Prefix
-	// Attrs is the value that the lease is to have.
+	// Attrs is the desired value of the lease.
 	Attrs lease.LeaseAttrs
-	// PreviousIPv4 and PreviousIPv6 are what the node remembers to have held; zero if nothing. They only matter
-	// when there is no reservation.
+	// PreviousIPv4 and PreviousIPv6 are the saved subnets of the node; zero if there are none. They are used only without a reservation.
 	PreviousIPv4, PreviousIPv6 netip.Prefix
-	// Reserved is true if only the operator chooses subnets: the node takes the one that is reserved for it, and writes
-	// nothing but its lease.
+	// Reserved is true if only the operator chooses subnets: the node takes the subnet reserved for it, and writes only its lease.
 	Reserved bool
 }
 
-// ErrNotReserved means that the operator has yet to choose a subnet for the node.
+// ErrNotReserved means that the operator has not chosen a subnet for the node yet.
 var ErrNotReserved = errors.New("the operator has not reserved a subnet for this node yet")
 
-// Claim is what to write in one transaction so that a node holds a subnet.
+// Claim is a transaction with which a node takes a subnet.
 type Claim struct {
-	// Key is the lease's key, IPv4 and IPv6 its subnets.
+	// Key is the lease's key. IPv4 and IPv6 are its subnets.
 	Key        string
 	IPv4, IPv6 netip.Prefix
-	// Revision is the revision that the lease's key must still have; 0 if it must not exist.
+	// Revision is the expected revision of the lease's key; 0 if it must not exist.
 	Revision int64
-	// Existing is the etcd lease of the key as it is, if that is the node's own and may go on being used.
+	// Existing is the current etcd lease of the key, if it belongs to the node and may be reused.
 	Existing clientv3.LeaseID
-	// Reservation is to be written if it is not nil. ReservationRevision is the revision that the node's
-	// reservation must still have; 0 if it must not exist.
+	// Reservation is the reservation to write; nil for none. ReservationRevision is the expected revision of the node's reservation; 0 if it must not exist.
 	Reservation         *agentconfig.Reservation
 	ReservationRevision int64
-	// Release are other leases of the node, to be deleted if they are still what they were.
+	// Release are other leases of the node to delete, unless they have changed.
 	Release []Lease
-	// Guarded says that the subnet was chosen by looking at all others, so that none may have appeared since.
-	Guarded bool
+	// Exclusive is true if the choice depends on all other subnets, so that none may have been added since.
+	Exclusive bool
 }
 
-// HeldError says that the subnet reserved for a node is held by another one.
+// HeldError means that another node holds the subnet reserved for a node.
 type HeldError struct {
 	Subnet netip.Prefix
 	Holder netip.Addr
@@ -61,19 +58,18 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("subnet %s is reserved for this node, but the node with address %s holds its lease; it is taken when that lease ends", e.Subnet, e.Holder)
 }
 
-// Plan decides which subnet a node takes, given what etcd holds: the one that is reserved for it, else one that it
-// holds or held before, else one that is free. It does not look at the clock: a lease in the snapshot is alive. Leases
-// of another length than the network's subnets hold nothing, since no agent follows them.
+// Plan decides which subnet a node takes, based on a snapshot of etcd: the reserved one, otherwise one that it holds or held before, otherwise a free one. It
+// does not use the clock: every lease in the snapshot is valid. Leases whose length differs from the network's subnets are ignored, since no agent uses them.
 func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 	reservation, reserved := snap.Reservations[req.Node]
 	if req.Reserved {
 		return planReserved(prefix, req, reservation.Reservation, snap)
 	}
-	claim := Claim{ReservationRevision: reservation.Revision, Guarded: !reserved}
-	mine := ownership{node: req.Node, address: publicIP(req.Attrs), former: reservation.PublicIP, snap: snap}
+	claim := Claim{ReservationRevision: reservation.Revision, Exclusive: !reserved}
+	own := ownership{node: req.Node, address: publicIP(req.Attrs), former: reservation.PublicIP, snap: snap}
 	if reserved {
 		claim.IPv4, claim.IPv6 = reservation.Subnet, reservation.IPv6Subnet
-	} else if l, ok := mine.adoptable(req.Network); ok {
+	} else if l, ok := own.adoptable(req.Network); ok {
 		claim.IPv4, claim.IPv6 = l.IPv4, l.IPv6
 	}
 	if err := claim.complete(req, snap); err != nil {
@@ -82,7 +78,7 @@ func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 	claim.Key = agentconfig.SubnetKey(prefix, claim.IPv4, claim.IPv6)
 
 	if holder, ok := snap.Leases[claim.Key]; ok {
-		if !mine.holds(holder) {
+		if !own.holds(holder) {
 			return Claim{}, &HeldError{Subnet: claim.IPv4, Holder: holder.PublicIP()}
 		}
 		claim.Revision, claim.Existing = holder.Revision, holder.ID
@@ -91,7 +87,7 @@ func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 		if l.Key == claim.Key {
 			continue
 		}
-		if mine.holds(l) {
+		if own.holds(l) {
 			claim.Release = append(claim.Release, l)
 		} else if l.IPv4.Overlaps(claim.IPv4) && l.IPv4.Bits() == req.Network.IPv4SubnetLen {
 			return Claim{}, &HeldError{Subnet: claim.IPv4, Holder: l.PublicIP()}
@@ -100,15 +96,15 @@ func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 	slices.SortFunc(claim.Release, func(a, b Lease) int { return a.IPv4.Addr().Compare(b.IPv4.Addr()) })
 
 	want := reservation.Reservation
-	want.Node, want.Subnet, want.IPv6Subnet, want.PublicIP = req.Node, claim.IPv4, claim.IPv6, mine.address
+	want.Node, want.Subnet, want.IPv6Subnet, want.PublicIP = req.Node, claim.IPv4, claim.IPv6, own.address
 	if !reserved || want != reservation.Reservation {
 		claim.Reservation = &want
 	}
 	return claim, nil
 }
 
-// planReserved plans for a node that may write nothing but the key of the subnet that is reserved for it. No other node may
-// write that key, so that a lease there is the node's own, also with another address.
+// planReserved plans for a node that may write only the key of its reserved subnet. No other node may write that key, so that a lease there is the node's own,
+// even with another address.
 func planReserved(prefix string, req Request, r agentconfig.Reservation, snap Snapshot) (Claim, error) {
 	n := req.Network
 	if !nodeblocks.Usable(n.IPv4, n.IPv4SubnetLen, r.Subnet) || n.DualStack() && !nodeblocks.Usable(n.IPv6, n.IPv6SubnetLen, r.IPv6Subnet) {
@@ -125,7 +121,7 @@ func planReserved(prefix string, req Request, r agentconfig.Reservation, snap Sn
 	return claim, nil
 }
 
-// complete fills in the families for which there is no usable subnet yet.
+// complete chooses subnets for the families without a usable one.
 func (c *Claim) complete(req Request, snap Snapshot) error {
 	n := req.Network
 	var err error
@@ -135,13 +131,13 @@ func (c *Claim) complete(req Request, snap Snapshot) error {
 			open = req.Open
 		}
 		c.IPv4, err = choose(open, n.IPv4SubnetLen, req.Node, req.PreviousIPv4, snap.Taken(req.Node, false, n.IPv4SubnetLen))
-		c.Guarded = true
+		c.Exclusive = true
 	}
 	if !n.DualStack() {
 		c.IPv6 = netip.Prefix{}
 	} else if err == nil && !nodeblocks.Usable(n.IPv6, n.IPv6SubnetLen, c.IPv6) {
 		c.IPv6, err = choose(n.IPv6, n.IPv6SubnetLen, req.Node, req.PreviousIPv6, snap.Taken(req.Node, true, n.IPv6SubnetLen))
-		c.Guarded = true
+		c.Exclusive = true
 	}
 	return err
 }
@@ -158,10 +154,10 @@ func choose(network netip.Prefix, length int, node string, previous netip.Prefix
 	return subnet, nil
 }
 
-// ownership reports which leases are a node's own.
+// ownership determines which leases belong to a node.
 type ownership struct {
 	node string
-	// address is the node's address, former the one that its reservation was last used under.
+	// address is the node's address. former is the one with which its reservation was last used.
 	address, former netip.Addr
 	snap            Snapshot
 }

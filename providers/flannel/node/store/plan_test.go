@@ -52,7 +52,7 @@ func TestPlanTakesWhatIsTheNodesOwn(t *testing.T) {
 		revision int64
 		release  int
 	}{
-		{"nothing is there: a free one, and a reservation for it", req, snapshot(nil), "", true, true, 0, 0},
+		{"no lease exists: a free subnet, and a reservation for it", req, snapshot(nil), "", true, true, 0, 0},
 		{"the operator reserved one", req, snapshot(nil, reserved("node-1", "10.1.15.0/24", "")), "10.1.15.0/24", false, true, 0, 0},
 		{"it is back after its lease ended", req,
 			snapshot(nil, reserved("node-1", "10.1.15.0/24", "192.168.0.100")), "10.1.15.0/24", false, false, 0, 0},
@@ -80,7 +80,7 @@ func TestPlanTakesWhatIsTheNodesOwn(t *testing.T) {
 		if tt.subnet != "" && claim.IPv4.String() != tt.subnet || !nodeblocks.Usable(config().Network.IPv4, 24, claim.IPv4) {
 			t.Errorf("%s: the subnet is %s", tt.why, claim.IPv4)
 		}
-		if claim.Guarded != tt.guarded || (claim.Reservation != nil) != tt.writes || claim.Revision != tt.revision || len(claim.Release) != tt.release {
+		if claim.Exclusive != tt.guarded || (claim.Reservation != nil) != tt.writes || claim.Revision != tt.revision || len(claim.Release) != tt.release {
 			t.Errorf("%s: the claim is %+v", tt.why, claim)
 		}
 		for _, r := range tt.snap.Reservations {
@@ -148,7 +148,7 @@ func TestANodeWithItsOwnIdentityWritesItsLeaseAlone(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || claim.IPv4.String() != tt.subnet || claim.Revision != tt.revision || claim.Reservation != nil || len(claim.Release) > 0 || claim.Guarded {
+		if err != nil || claim.IPv4.String() != tt.subnet || claim.Revision != tt.revision || claim.Reservation != nil || len(claim.Release) > 0 || claim.Exclusive {
 			t.Errorf("%s: the claim is %+v, the error %v", tt.why, claim, err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestPlanGivesAnIPv6SubnetToANodeThatHadNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if claim.IPv4.String() != "10.1.15.0/24" || !claim.IPv6.IsValid() || claim.Reservation == nil || !claim.Guarded || len(claim.Release) != 1 {
+	if claim.IPv4.String() != "10.1.15.0/24" || !claim.IPv6.IsValid() || claim.Reservation == nil || !claim.Exclusive || len(claim.Release) != 1 {
 		t.Errorf("the claim is %+v", claim)
 	}
 }

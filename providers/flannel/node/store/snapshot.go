@@ -13,27 +13,27 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// Lease is a node's hold on a subnet.
+// Lease is the lease of a subnet by a node.
 type Lease struct {
-	// Key is the lease's key in etcd; it names the subnets.
+	// Key is the lease's key in etcd, which contains the subnets.
 	Key string
 	// IPv4 and IPv6 are the subnets; IPv6 is zero if there is none.
 	IPv4, IPv6 netip.Prefix
 	// Attrs is the value, in flannel's form.
 	Attrs lease.LeaseAttrs
-	// Revision is when the key was last written.
+	// Revision is the revision of the last write of the key.
 	Revision int64
-	// ID is etcd's lease that the key goes with; 0 means that it stays for ever.
+	// ID is the etcd lease of the key; 0 means that it never expires.
 	ID clientv3.LeaseID
 }
 
-// PublicIP is the address of the node that holds the lease.
+// PublicIP returns the address of the node that holds the lease.
 func (l Lease) PublicIP() netip.Addr {
 	addr, _ := netip.AddrFromSlice(l.Attrs.PublicIP.ToIP().To4())
 	return addr
 }
 
-// PublicIPv6 is the IPv6 address of the node that holds the lease; zero if it has none.
+// PublicIPv6 returns the IPv6 address of the node that holds the lease; zero if it has none.
 func (l Lease) PublicIPv6() netip.Addr {
 	if l.Attrs.PublicIPv6 == nil {
 		return netip.Addr{}
@@ -42,30 +42,28 @@ func (l Lease) PublicIPv6() netip.Addr {
 	return addr
 }
 
-// Reservation is a reservation and when it was last written.
+// Reservation is a reservation with the revision of its last write.
 type Reservation struct {
 	agentconfig.Reservation
 	Revision int64
 }
 
-// Snapshot is what etcd held at one revision.
+// Snapshot is the content of etcd at one revision.
 type Snapshot struct {
-	// Cluster tells one etcd from another that replaced it.
+	// Cluster identifies the etcd cluster.
 	Cluster uint64
-	// Revision is the revision of everything below.
+	// Revision is the revision of the snapshot.
 	Revision int64
-	// NetworkConfig is the value of flannel's configuration key; nil if there is none.
+	// NetworkConfig is the value of flannel's configuration key; nil if it does not exist.
 	NetworkConfig []byte
-	// Leases are by key, Reservations by node.
+	// Leases are keyed by key, Reservations by node.
 	Leases       map[string]Lease
 	Reservations map[string]Reservation
-	// Unreadable are the keys whose values cannot be understood. Their subnets count as taken where the key says
-	// which they are.
+	// Unreadable are the keys with invalid values. Their subnets count as taken if the key contains them.
 	Unreadable []string
 }
 
-// Taken returns every subnet of the given family and length that a lease or a reservation holds, but for the node's
-// own reservation.
+// Taken returns every subnet of the given family and length in leases and reservations, except the node's own reservation.
 func (s Snapshot) Taken(node string, v6 bool, length int) []netip.Prefix {
 	var out []netip.Prefix
 	add := func(v4Subnet, v6Subnet netip.Prefix) {
@@ -87,7 +85,7 @@ func (s Snapshot) Taken(node string, v6 bool, length int) []netip.Prefix {
 	return out
 }
 
-// snapshotOps read a snapshot; decodeSnapshot understands the answers.
+// snapshotOps returns the operations that read a snapshot, whose responses decodeSnapshot decodes.
 func snapshotOps(prefix string) []clientv3.Op {
 	return []clientv3.Op{
 		clientv3.OpGet(agentconfig.ConfigKey(prefix)),
@@ -128,8 +126,7 @@ func (s *Snapshot) add(prefix string, kv *mvccpb.KeyValue) {
 	}
 }
 
-// decode understands a lease or a reservation. A lease whose value is broken is returned with the error, since
-// its key still says which subnet is taken.
+// decode decodes a lease or a reservation. It returns a lease with an invalid value together with the error, since its key contains the taken subnet.
 func decode(prefix string, kv *mvccpb.KeyValue) (*Lease, *Reservation, error) {
 	key := string(kv.GetKey())
 	if v4, v6, ok := agentconfig.ParseSubnetKey(prefix, key); ok {

@@ -14,29 +14,29 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// ErrExpired is returned by Renew when etcd no longer knows the lease.
+// ErrExpired is returned by Renew when the lease no longer exists.
 var ErrExpired = errors.New("the lease has expired or was revoked")
 
-// Store is flannel's part of an etcd, as one node uses it. It may be used by several goroutines.
+// Store is flannel's part of etcd for one node. It is safe for concurrent use.
 type Store struct {
 	client *clientv3.Client
 	config agentconfig.Config
 	ttl    time.Duration
 }
 
-// New returns a store. ttl is how long a lease lives unless it is renewed; at least a second.
+// New returns a store. ttl is the lifetime of a lease without renewal, at least one second.
 func New(client *clientv3.Client, config agentconfig.Config, ttl time.Duration) *Store {
 	return &Store{client: client, config: config, ttl: ttl}
 }
 
-// Held is a lease that a node holds.
+// Held is a lease held by the node.
 type Held struct {
 	Lease
-	// Revision of the store when the lease was taken or confirmed.
+	// AsOf is the revision at which the lease was acquired or confirmed.
 	AsOf int64
 }
 
-// Snapshot reads everything at one revision.
+// Snapshot reads all keys at one revision.
 func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
 	resp, err := s.client.Txn(ctx).Then(snapshotOps(s.config.Etcd.Prefix)...).Commit()
 	if err != nil {
@@ -45,8 +45,7 @@ func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
 	return decodeSnapshot(s.config.Etcd.Prefix, resp.Header, resp.Responses), nil
 }
 
-// Acquire takes the node's subnet, see Plan. It tries until it succeeds, Plan refuses, etcd answers with an
-// error, or the context ends.
+// Acquire acquires the node's subnet according to Plan. It retries until it succeeds, Plan or etcd returns an error, or the context ends.
 func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
@@ -62,10 +61,10 @@ func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 		}
 		claim, err := Plan(s.config.Etcd.Prefix, req, snap)
 		if err != nil {
-			return Held{}, s.giveBack(ctx, id, err)
+			return Held{}, s.revoke(ctx, id, err)
 		}
 		if held, ok := s.confirm(ctx, claim, req, snap); ok {
-			return held, s.giveBack(ctx, id, nil)
+			return held, s.revoke(ctx, id, nil)
 		}
 		if id == 0 {
 			if id, err = s.grant(ctx, s.ttl); err != nil {
@@ -74,16 +73,16 @@ func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 		}
 		held, ok, next, err := s.commit(ctx, claim, req, id, snap.Revision)
 		if err != nil {
-			return Held{}, s.giveBack(ctx, id, err)
+			return Held{}, s.revoke(ctx, id, err)
 		}
 		if ok {
 			return held, nil
 		}
 		snap = next
-		// A third party was first. A short random pause keeps many nodes from meeting repeatedly.
+		// Another client was faster. A short random delay avoids repeated conflicts between many nodes.
 		select {
 		case <-ctx.Done():
-			return Held{}, s.giveBack(ctx, id, ctx.Err())
+			return Held{}, s.revoke(ctx, id, ctx.Err())
 		case <-time.After(time.Duration(rand.Int64N(int64(10 * time.Millisecond)))):
 		}
 	}
@@ -97,29 +96,28 @@ func (s *Store) grant(ctx context.Context, ttl time.Duration) (clientv3.LeaseID,
 	return resp.ID, nil
 }
 
-// giveBack ends an etcd lease that no key was put under, and returns err.
-func (s *Store) giveBack(ctx context.Context, id clientv3.LeaseID, err error) error {
+// revoke revokes an unused etcd lease, and returns err.
+func (s *Store) revoke(ctx context.Context, id clientv3.LeaseID, err error) error {
 	if id == 0 {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	// It would end by itself; this only keeps etcd tidy.
+	// The lease would expire; revoking it early only keeps etcd tidy.
 	_, _ = s.client.Revoke(ctx, id)
 	return err
 }
 
-// confirm goes on with a lease that is already as wanted, without writing anything: a restart of all agents at
-// once costs etcd nothing but reads.
+// confirm reuses an up-to-date lease without a write, so that a restart of all agents only causes reads.
 func (s *Store) confirm(ctx context.Context, claim Claim, req Request, snap Snapshot) (Held, bool) {
-	have, ok := snap.Leases[claim.Key]
-	if !ok || claim.Existing == 0 || claim.Reservation != nil || len(claim.Release) > 0 || !sameAttrs(have, req) {
+	live, ok := snap.Leases[claim.Key]
+	if !ok || claim.Existing == 0 || claim.Reservation != nil || len(claim.Release) > 0 || !sameAttrs(live, req) {
 		return Held{}, false
 	}
-	if s.Renew(ctx, have.ID) != nil {
+	if s.Renew(ctx, live.ID) != nil {
 		return Held{}, false
 	}
-	return Held{Lease: have, AsOf: snap.Revision}, true
+	return Held{Lease: live, AsOf: snap.Revision}, true
 }
 
 func sameAttrs(l Lease, req Request) bool {
@@ -128,7 +126,7 @@ func sameAttrs(l Lease, req Request) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// commit writes a claim. If ok is false, something changed meanwhile, and next is how things are.
+// commit writes a claim. If ok is false because of a concurrent change, next is the new snapshot.
 func (s *Store) commit(ctx context.Context, claim Claim, req Request, id clientv3.LeaseID, seen int64) (held Held, ok bool, next Snapshot, err error) {
 	value, err := json.Marshal(req.Attrs)
 	if err != nil {
@@ -152,7 +150,7 @@ func (s *Store) commit(ctx context.Context, claim Claim, req Request, id clientv
 		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(l.Key), "=", l.Revision))
 		writes = append(writes, clientv3.OpDelete(l.Key))
 	}
-	if claim.Guarded {
+	if claim.Exclusive {
 		conditions = append(conditions,
 			clientv3.Compare(clientv3.ModRevision(agentconfig.ReservationDir(prefix)), "<", seen+1).WithPrefix(),
 			clientv3.Compare(clientv3.CreateRevision(agentconfig.SubnetDir(prefix)), "<", seen+1).WithPrefix())
@@ -169,7 +167,7 @@ func (s *Store) commit(ctx context.Context, claim Claim, req Request, id clientv
 	return Held{Lease: l, AsOf: revision}, true, next, nil
 }
 
-// Renew makes a lease live its whole time again. It wraps ErrExpired if the lease is gone.
+// Renew extends a lease by its full lifetime. It returns ErrExpired if the lease no longer exists.
 func (s *Store) Renew(ctx context.Context, id clientv3.LeaseID) error {
 	_, err := s.client.KeepAliveOnce(ctx, id)
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
@@ -181,8 +179,8 @@ func (s *Store) Renew(ctx context.Context, id clientv3.LeaseID) error {
 	return nil
 }
 
-// Report writes what an agent reports, so that it goes with the given lease, and returns that lease, which has to be renewed. 0 is a new one,
-// of agentconfig.ReportTTL or of the time that leases live, if that is shorter.
+// Report writes an agent's report under the given lease, and returns the lease, which the caller must renew. With id 0 it creates a lease with
+// agentconfig.ReportTTL or the TTL of the store, whichever is shorter.
 func (s *Store) Report(ctx context.Context, status agentconfig.AgentStatus, id clientv3.LeaseID) (clientv3.LeaseID, error) {
 	value, err := status.Encode()
 	if err != nil {

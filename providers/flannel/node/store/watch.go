@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// ErrReplaced is returned by Verify when etcd is not the one that was read before, or has lost what it held.
+// ErrReplaced is returned by Verify when etcd is not the one that was read before, or has lost data.
 var ErrReplaced = errors.New("etcd was replaced or set back")
 
 // Event is one change. If neither Lease nor Reservation is set, the key was deleted.
@@ -22,15 +22,14 @@ type Event struct {
 	Reservation *Reservation
 }
 
-// Watch calls handle with every change of leases and reservations after a revision, in order, until the context
-// ends or the watch breaks. After an error the caller reads a new snapshot. Values that cannot be understood
-// are left out.
+// Watch calls handle with every change of leases and reservations after a revision, in order, until the context ends or the watch fails. After an error the
+// caller must read a new snapshot. It omits invalid values.
 func (s *Store) Watch(ctx context.Context, after int64, handle func([]Event)) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	prefix := s.config.Etcd.Prefix
-	// One watch over the range from the first reservation to the last lease, so that a lease and its reservation, which
-	// one transaction writes, are seen together.
+	// One watch over the range from the first reservation to the last lease delivers a lease and its reservation, which are written in one transaction,
+	// together.
 	end := clientv3.GetPrefixRangeEnd(agentconfig.SubnetDir(prefix))
 	changes := s.client.Watch(ctx, agentconfig.ReservationDir(prefix), clientv3.WithRange(end), clientv3.WithRev(after+1))
 	for {
@@ -52,7 +51,7 @@ func decodeEvents(prefix string, in []*clientv3.Event) []Event {
 	for _, e := range in {
 		event := Event{Key: string(e.Kv.GetKey()), Revision: e.Kv.GetModRevision()}
 		if !strings.HasPrefix(event.Key, agentconfig.SubnetDir(prefix)) && !strings.HasPrefix(event.Key, agentconfig.ReservationDir(prefix)) {
-			continue // it is between the two
+			continue // a key between the two ranges
 		}
 		if e.Type != clientv3.EventTypeDelete {
 			event.Lease, event.Reservation, _ = decode(prefix, e.Kv)
@@ -65,8 +64,8 @@ func decodeEvents(prefix string, in []*clientv3.Event) []Event {
 	return out
 }
 
-// Verify asks etcd whether it still is the one that a revision was read from. A watch does not notice when a
-// store that was emptied counts its revisions from one again: it waits for a revision that is far away.
+// Verify checks whether etcd is still the one from which a revision was read. A watch does not detect a store that was emptied and restarts its revisions at
+// one: it waits for the distant revision.
 func (s *Store) Verify(ctx context.Context, cluster uint64, revision int64) error {
 	resp, err := s.client.Get(ctx, agentconfig.ConfigKey(s.config.Etcd.Prefix))
 	if err != nil {

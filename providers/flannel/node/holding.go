@@ -10,28 +10,27 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// tenure is the node's hold on its subnet, as the goroutine that talks to etcd and the one that talks to the
-// kernel share it.
-type tenure struct {
-	// wanted is what the node's lease is to say; nil until the backend is up.
-	wanted *lease.LeaseAttrs
-	// ipv4 and ipv6 are the subnets that the node works with; zero before it has any.
+// holding is the node's hold on its subnet. The etcd goroutine and the kernel goroutine share it.
+type holding struct {
+	// desired is the desired value of the node's lease; nil until the backend needs one.
+	desired *lease.LeaseAttrs
+	// ipv4 and ipv6 are the subnets in use; zero before there are any.
 	ipv4, ipv6 netip.Prefix
-	// id is etcd's lease; 0 while etcd has not confirmed the hold.
+	// id is the etcd lease; 0 until etcd has confirmed the holding.
 	id clientv3.LeaseID
-	// key is the lease's key, revision the store's when it was last confirmed.
+	// key is the lease's key. revision is the store's revision of the last confirmation.
 	key      string
 	revision int64
 }
 
-func (t tenure) confirmed() bool { return t.id != 0 }
+func (t holding) confirmed() bool { return t.id != 0 }
 
-// hold returns the tenure after etcd confirmed a lease.
-func (t tenure) hold(h store.Held) tenure {
-	return tenure{wanted: t.wanted, ipv4: h.IPv4, ipv6: h.IPv6, id: h.ID, key: h.Key, revision: h.AsOf}
+// with returns the holding after etcd has confirmed a lease.
+func (t holding) with(h store.Held) holding {
+	return holding{desired: t.desired, ipv4: h.IPv4, ipv6: h.IPv6, id: h.ID, key: h.Key, revision: h.AsOf}
 }
 
-// flannelLease is the hold in the form that flannel's packages want.
+// flannelLease returns a lease in the form of flannel's packages.
 func flannelLease(v4, v6 netip.Prefix, attrs lease.LeaseAttrs) *lease.Lease {
 	l := &lease.Lease{EnableIPv4: v4.IsValid(), EnableIPv6: v6.IsValid(), Subnet: flannelNet4(v4), Attrs: attrs}
 	if v6.IsValid() {
@@ -40,7 +39,7 @@ func flannelLease(v4, v6 netip.Prefix, attrs lease.LeaseAttrs) *lease.Lease {
 	return l
 }
 
-// flannelNet4 turns a prefix into flannel's type; the zero prefix into an empty net.
+// flannelNet4 converts a prefix to flannel's type; the zero prefix to an empty network.
 func flannelNet4(p netip.Prefix) ip.IP4Net {
 	if !p.IsValid() {
 		return ip.IP4Net{}

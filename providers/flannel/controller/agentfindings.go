@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// named is how many nodes a finding names; the others are counted.
-const named = status.Named
+// maxNamed is the maximum number of nodes named in a finding; the others are counted.
+const maxNamed = status.Named
 
-// complaints turns what agents report into findings: one of each kind, with a sentence for each node. Members that do not
-// answer the operator either are down, which is reported once and not for each node.
-func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool) []status.Finding {
+// agentFindings returns the findings in the agents' reports: one of each kind, with a sentence for each node. It omits unresponsive members in down, which the
+// operator reports once instead of for each node.
+func agentFindings(s store, nodes map[string]etcdmanager.Node, down map[string]bool) []status.Finding {
 	var offLink, foreign, conflicts, detached, errs, silent []string
 	for _, name := range sorted(s.agents) {
 		a := s.agents[name]
@@ -35,13 +35,13 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 		if a.DetachedPods > 0 {
 			sentence := fmt.Sprintf("node %s has %d pods without a connection to the network", name, a.DetachedPods)
 			if len(a.Detached) > 0 {
-				sentence += ": " + phrase.Names(a.Detached, named)
+				sentence += ": " + phrase.Names(a.Detached, maxNamed)
 			}
 			detached = append(detached, sentence)
 		}
 		for _, address := range a.UnansweredEtcd {
 			if !down[address] {
-				errs = append(errs, fmt.Sprintf("node %s: %s", name, etcdclient.Unanswered(address)))
+				errs = append(errs, fmt.Sprintf("node %s: %s", name, etcdclient.TimeoutMessage(address)))
 			}
 		}
 		for _, e := range a.Errors {
@@ -59,7 +59,7 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 		reason    string
 		sentences []string
 		wayOut    string
-		lasting   bool // it does not pass by itself
+		lasting   bool // it does not resolve automatically
 	}{
 		{"PeersOffLink", offLink, "host-gw needs all nodes on one link; set spec.defaultNetwork.flannelConfig.interface to the one that they share, or install with backend vxlan", true},
 		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or restart its pods on these nodes", false},
@@ -81,11 +81,8 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 
 func peers(list []agentconfig.Peer) string {
 	var out []string
-	for _, p := range list[:min(named, len(list))] {
+	for _, p := range list {
 		out = append(out, p.String())
 	}
-	if more := len(list) - named; more > 0 {
-		out = append(out, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(out, ", ")
+	return phrase.Names(out, maxNamed)
 }
