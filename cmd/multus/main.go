@@ -1,4 +1,4 @@
-// Command multus is the daemon of further networks on a node; see docs/programs/multus.md.
+// Command multus is the node daemon for additional networks; see docs/programs/multus.md.
 package main
 
 import (
@@ -17,43 +17,43 @@ import (
 	"github.com/cluster-network-operator/cno/providers/multus/node"
 )
 
-// A node may start its 110 pods at once, each with a status and an event of each network. The default of the client, five requests a
-// second, would have them wait for one another.
+// A node may start its 110 pods at once, each with a status and an event for each network. The client's default of five requests per
+// second would delay them.
 const (
 	requestsPerSecond = 100
-	requestsAtOnce    = 200
+	requestBurst      = 200
 )
 
-// inCluster is the connection by the token of the pod.
+// inCluster returns the client configuration with the pod's service account.
 func inCluster() (*rest.Config, error) {
 	api, err := rest.InClusterConfig()
 	if err != nil {
 		return nil, err
 	}
-	api.QPS, api.Burst = requestsPerSecond, requestsAtOnce
+	api.QPS, api.Burst = requestsPerSecond, requestBurst
 	return api, nil
 }
 
 func main() {
 	agent.Program[agentconfig.Config]{
 		Name:       "multus",
-		Short:      "The daemon of further networks on a node",
-		RunShort:   "Say which networks pods get, and write what they got into their status",
+		Short:      "The node daemon for additional networks",
+		RunShort:   "Plan the networks of pods, and report them in the status annotations",
 		Node:       os.Getenv("NODE_NAME"),
 		ConfigFile: "/etc/multus/" + agentconfig.FileName,
 		Decode:     agentconfig.Decode,
 		Run:        run,
-		Further: []agent.Further[agentconfig.Config]{
-			{Name: "dhcp", Short: "Get, renew and release DHCP leases for pods on further networks", Run: dhcp},
-			{Name: "policies", Short: "Enforce MultiNetworkPolicies on further networks", Run: policies},
+		Subcommands: []agent.Subcommand[agentconfig.Config]{
+			{Name: "dhcp", Short: "Get, renew and release DHCP leases for pods on additional networks", Run: dhcp},
+			{Name: "policies", Short: "Enforce MultiNetworkPolicies on additional networks", Run: policies},
 			{Name: "remove-policies", Short: "Remove the rules of MultiNetworkPolicies from the pods of the node", Run: removePolicies},
-			{Name: "install-sysctls", Short: "Give the node the default list of sysctls for the plugin tuning, unless it has one", Run: installSysctls},
+			{Name: "install-sysctls", Short: "Install the default list of sysctls for the plugin tuning, unless the node has one", Run: installSysctls},
 		},
 		Cleanup: func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
 	}.Main()
 }
 
-// dhcp runs the daemon of DHCP leases.
+// dhcp runs the daemon for DHCP leases.
 func dhcp(ctx context.Context, p agent.Process, config agentconfig.Config) error {
 	api, err := inCluster()
 	if err != nil {
@@ -66,7 +66,7 @@ func dhcp(ctx context.Context, p agent.Process, config agentconfig.Config) error
 	return node.RunDHCP(ctx, p, config, client)
 }
 
-// policies runs the daemon of policies.
+// policies runs the daemon for policies.
 func policies(ctx context.Context, p agent.Process, config agentconfig.Config) error {
 	api, err := inCluster()
 	if err != nil {

@@ -2,12 +2,12 @@ package multus
 
 import "github.com/cluster-network-operator/cno/internal/provider"
 
-// Fields says what a change of each of the component's fields means.
+// Fields returns the change class of each of the component's fields.
 func (Component) Fields() []provider.Field {
 	const kept = "pods that run keep the networks they have; pods that start get what is asked for then"
 	setting := func(path string) provider.Field {
 		return provider.Field{Path: path, Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent,
-			Reason: "the daemons restart node by node, while pods that start with further networks wait; pods that run keep the networks they have"}
+			Reason: "the daemons restart node by node, while new pods with additional networks wait; pods that run keep the networks they have"}
 	}
 	return []provider.Field{
 		{Path: "spec.additionalNetworks", Class: provider.Live, Disruption: provider.NoDisruption, Reason: kept},

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// validateMacvlan checks the short form of a macvlan network. All of it is optional.
+// validateMacvlan validates the short form of a macvlan network. All fields are optional.
 func validateMacvlan(m *osv1.SimpleMacvlanConfig, at *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
@@ -64,8 +64,7 @@ func validateStatic(s *osv1.StaticIPAMConfig, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateStaticAddress checks an address with its prefix, which has host bits on purpose, and the gateway inside
-// that prefix.
+// validateStaticAddress validates an address with its prefix length, which intentionally has host bits, and its gateway inside that prefix.
 func validateStaticAddress(a osv1.StaticIPAMAddresses, at *field.Path) field.ErrorList {
 	prefix, err := netip.ParsePrefix(a.Address)
 	if err != nil {
@@ -79,7 +78,7 @@ func validateStaticAddress(a osv1.StaticIPAMAddresses, at *field.Path) field.Err
 	return errs
 }
 
-// validateIP checks an address, if there is one.
+// validateIP validates an optional address.
 func validateIP(s string, at *field.Path, what string) field.ErrorList {
 	if a, err := netip.ParseAddr(s); s == "" || err == nil && a.Zone() == "" {
 		return nil

@@ -26,26 +26,26 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// configHash is the annotation of pod templates that makes pods start again when what they read once has changed.
+// configHash is the pod annotation with a hash of the configuration. Pods restart when it changes.
 const configHash = "networkoperator.openshift.io/config-hash"
 
-// The further keys of the ConfigMap, which the operator reads itself.
+// Additional keys of the ConfigMap, which only the operator reads.
 const (
-	// recordKey lists the networks that were rendered last, so that those which are removed are known.
+	// recordKey has the names of the last rendered networks, from which removed ones are determined.
 	recordKey = "additional-networks.json"
 	// imageKey is the image of the daemons.
 	imageKey = "image"
 )
 
-// Render makes the objects of daemons and networks, in the order in which to apply them. None of them is critical. Without an image
-// the daemons keep the one that they have; if they have none, all others are rendered, and the output says what is missing.
+// Render returns the objects of daemons and networks, in the order of application. None of them is critical. Without an image the daemons keep their current
+// one. If they have none, all other objects are rendered, and the output reports the missing image.
 func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
-	config, err := daemonConfig(spec, o.bridges)
+	config, err := daemonConfig(spec, o.operands)
 	if err != nil {
 		return provider.Output{}, fmt.Errorf("render multiple networks: %w", err)
 	}
 	config.WrapNetwork = o.thirdParty
-	out := provider.Output{Problems: o.problems(), Again: o.again()}
+	out := provider.Output{Problems: o.problems(), Again: o.requeueAfter()}
 	image, err := f.Images.Get(ImageVariable, "the daemons of multiple networks")
 	if err != nil {
 		image, out.Unavailable = o.image, err.Error()
@@ -59,7 +59,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	}
 	list := manifest.List{Assets: assets, Policy: manifest.Policy{NonCritical: true}}
 	manifest.AddAsset[corev1.Namespace](&list, "namespace", nil)
-	addDefinitions(&list, o.foreign)
+	addCRDs(&list, o.foreign)
 	manifest.AddAsset[rbacv1.ClusterRole](&list, "clusterrole", nil)
 	manifest.AddAsset[rbacv1.ClusterRole](&list, "clusterrole-whereabouts", nil)
 	manifest.AddAsset[rbacv1.ClusterRole](&list, "clusterrole-admin", nil)
@@ -79,21 +79,21 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	return out, nil
 }
 
-// daemonEnv are the variables of the daemons that the operator sets.
+// daemonEnv returns the names of the daemons' environment variables that the operator sets.
 func daemonEnv() []string {
 	return []string{"NODE_NAME", "POD_NAME", "GOMEMLIMIT", facts.ServiceHostVariable, facts.ServicePortVariable}
 }
 
-// The containers that enforce policies, and that remove their rules once they are switched off. Pods have one of them.
+// Names of the containers that enforce policies, and that remove their rules after policies are disabled. A pod has one of them.
 const (
 	enforcer = "multi-networkpolicy"
 	remover  = "remove-policies"
 )
 
-// runtimeConfigs is the volume of the runtime's CNI configurations, which the daemon writes for networks of third parties alone.
+// runtimeConfigs is the volume of the runtime's CNI configurations, which the daemon writes only for networks of third parties.
 const runtimeConfigs = "cni-conf"
 
-// addDaemon adds the configuration of the daemons and, with an image, the daemons. Their pods read it once, hence the hash of it.
+// addDaemon adds the configuration of the daemons and, with an image, the daemons. Their pods read it at startup, so they have an annotation with its hash.
 func addDaemon(list *manifest.List, config agentconfig.Config, image string, networks []network, api facts.HostPort) {
 	content, err := config.Encode()
 	list.Fail(err)
@@ -132,8 +132,8 @@ func addDaemon(list *manifest.List, config agentconfig.Config, image string, net
 	})
 }
 
-// daemonConfig is what the daemons read.
-func daemonConfig(spec *operatorv1.NetworkSpec, bridges []string) (agentconfig.Config, error) {
+// daemonConfig returns the configuration of the daemons.
+func daemonConfig(spec *operatorv1.NetworkSpec, networks provider.Operands) (agentconfig.Config, error) {
 	c, m := agentconfig.Default(), spec.MultiNetwork
 	if m == nil || m.NamespaceIsolation == nil || len(m.GlobalNamespaces) == 0 || m.Attachments == "" {
 		return c, errors.New("the specification is not filled: it lacks settings of spec.multiNetwork")
@@ -143,13 +143,13 @@ func daemonConfig(spec *operatorv1.NetworkSpec, bridges []string) (agentconfig.C
 		c.Masters = append(c.Masters, m.Restricted.Masters...)
 	}
 	c.Policies = spec.UseMultiNetworkPolicy != nil && *spec.UseMultiNetworkPolicy
-	c.ReservedBridges = append(c.ReservedBridges, bridges...)
+	c.ReservedBridges, c.ReservedPlugins = append(c.ReservedBridges, networks.Bridges...), append(c.ReservedPlugins, networks.Plugins...)
 	var err error
 	c.ReservedNetworks, err = clusterNetworks(spec)
 	return c, err
 }
 
-// clusterNetworks are the networks of pods and Services.
+// clusterNetworks returns the CIDRs of pods and Services.
 func clusterNetworks(spec *operatorv1.NetworkSpec) ([]netip.Prefix, error) {
 	networks := []netip.Prefix{}
 	add := func(cidr string) error {

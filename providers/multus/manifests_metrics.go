@@ -10,11 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
 
-// metricsName is the name of the proxies of metrics.
+// metricsName is the name of the DaemonSet of metrics proxies.
 const metricsName = "multus-metrics"
 
-// addMetrics adds the proxies of the daemons' metrics. They run the operator's own image. Where that is not known, they are omitted: nothing
-// depends on them.
+// addMetrics adds the proxies for the metrics of the daemons. They run the operator's image. If that image is unknown, they are omitted: nothing depends on
+// them.
 func addMetrics(list *manifest.List, config agentconfig.Config, f facts.Cluster) {
 	image, err := f.Images.Get(facts.OperatorImage, "the metrics of multiple networks")
 	if err != nil {

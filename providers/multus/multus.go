@@ -1,5 +1,5 @@
-// Package multus is the component that gives pods more than one network: a daemon on each node, and the definitions of further networks.
-// The pod network does not depend on it, and nothing of it holds anything else up.
+// Package multus is the component for multiple networks per pod: a daemon on each node, and the definitions of additional networks. The pod network does not
+// depend on it, and no other component waits for it.
 package multus
 
 import (
@@ -15,23 +15,23 @@ const Name = "MultiNetwork"
 
 // Component is the component. The zero value is ready for use.
 type Component struct {
-	types   []operatorv1.NetworkType
-	bridges []string
+	types    []operatorv1.NetworkType
+	operands provider.Operands
 }
 
-// New returns the component. types are those of the networks whose agents have pods started with the shim. bridges are those of the networks that can be installed (provider.Operands.Bridges): definitions of further
-// networks cannot use them.
-func New(types []operatorv1.NetworkType, bridges ...string) provider.Component {
-	return Component{types, bridges}
+// New returns the component. types are the networks whose agents configure the shim. networks are the operands of the installable networks: definitions of
+// additional networks must not use their bridges and plugins.
+func New(types []operatorv1.NetworkType, networks provider.Operands) provider.Component {
+	return Component{types, networks}
 }
 
-// Name is MultiNetwork.
+// Name returns MultiNetwork.
 func (Component) Name() string { return Name }
 
-// Enabled reports whether additional networks are asked for: they are, unless spec.disableMultiNetwork is true.
+// Enabled reports whether multiple networks are enabled: unless spec.disableMultiNetwork is true.
 func (Component) Enabled(spec *operatorv1.NetworkSpec) bool { return spec.MultiNetworkEnabled() }
 
-// Default makes every setting explicit. Those of spec.multiNetwork are, while the component is enabled.
+// Default makes every setting explicit; those of spec.multiNetwork only if the component is enabled.
 func (Component) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	if out.DisableMultiNetwork == nil {
@@ -46,8 +46,7 @@ func (Component) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ f
 	return out
 }
 
-// CheckChange returns what the table of fields refuses: to turn additional networks on or off. What the additional
-// networks are may change.
+// CheckChange returns every unsafe change, according to Fields: enabling or disabling multiple networks. The additional networks themselves may change.
 func (c Component) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	return provider.CheckFields(prev, next, c.Fields())
 }

@@ -13,13 +13,13 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// The API of the objects that networks become.
+// API version and kind of networks' objects.
 const (
 	attachmentVersion = "k8s.cni.cncf.io/v1"
 	attachmentKind    = "NetworkAttachmentDefinition"
 )
 
-// cniVersion is the version of the CNI configurations that are written here.
+// cniVersion is the version of rendered CNI configurations.
 const cniVersion = "1.1.0"
 
 // network is one NetworkAttachmentDefinition of the operator.
@@ -29,7 +29,7 @@ type network struct {
 	config string
 }
 
-// object is the network as an object.
+// object returns the NetworkAttachmentDefinition.
 func (n network) object() *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": n.config}}}
 	o.SetAPIVersion(attachmentVersion)
@@ -39,7 +39,7 @@ func (n network) object() *unstructured.Unstructured {
 	return o
 }
 
-// keyOf is the object that an entry of spec.additionalNetworks becomes.
+// keyOf returns the key of the object for an entry of spec.additionalNetworks.
 func keyOf(n osv1.AdditionalNetworkDefinition) client.ObjectKey {
 	key := client.ObjectKey{Namespace: n.Namespace, Name: n.Name}
 	if key.Namespace == "" {
@@ -48,7 +48,7 @@ func keyOf(n osv1.AdditionalNetworkDefinition) client.ObjectKey {
 	return key
 }
 
-// keysOf are the names of networks, as namespace/name, sorted.
+// keysOf returns the sorted names of networks, as namespace/name.
 func keysOf(networks []network) []string {
 	keys := []string{}
 	for _, n := range networks {
@@ -58,7 +58,7 @@ func keysOf(networks []network) []string {
 	return keys
 }
 
-// networks are those of the specification whose namespaces exist, and those that were removed while pods use them.
+// networks returns the networks of the specification whose namespaces exist, and removed ones that pods still use.
 func (o observed) networks(spec *operatorv1.NetworkSpec) ([]network, error) {
 	var all []network
 	for i := range spec.AdditionalNetworks {
@@ -79,7 +79,7 @@ func (o observed) networks(spec *operatorv1.NetworkSpec) ([]network, error) {
 	return all, nil
 }
 
-// configOf is the CNI configuration of an entry: what the user wrote, byte for byte, or the one that the short form stands for.
+// configOf returns the CNI configuration of an entry: the user's raw configuration unchanged, or the one generated from the short form.
 func configOf(n *osv1.AdditionalNetworkDefinition) (string, error) {
 	if n.Type == osv1.NetworkTypeRaw {
 		return n.RawCNIConfig, nil
@@ -88,8 +88,8 @@ func configOf(n *osv1.AdditionalNetworkDefinition) (string, error) {
 	return string(text), err
 }
 
-// pluginConfig is the configuration of the plugin macvlan. It uses the interface of the node's default route where there is no master,
-// and that interface's MTU where there is none.
+// pluginConfig is the configuration of the plugin macvlan. Without a master the plugin uses the interface of the node's default route, and without an MTU that
+// of the interface.
 type pluginConfig struct {
 	CNIVersion string `json:"cniVersion"`
 	Name       string `json:"name"`
@@ -125,7 +125,7 @@ type dnsConfig struct {
 	Search      []string `json:"search,omitempty"`
 }
 
-// macvlanConfig is what the short form of a macvlan network stands for. All of it may be left out.
+// macvlanConfig returns the configuration for the short form of a macvlan network. All of its fields are optional.
 func macvlanConfig(name string, m *osv1.SimpleMacvlanConfig) pluginConfig {
 	if m == nil {
 		m = &osv1.SimpleMacvlanConfig{}

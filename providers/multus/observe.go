@@ -24,21 +24,22 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// lookAgain is after how long it is read again what no watch reports: namespaces of users, and the pods that use a removed network.
-const lookAgain = time.Minute
+// observeInterval is how often state without a watch is read: namespaces of users, and the pods that use a removed network.
+const observeInterval = time.Minute
 
-// observed is what rendering needs to know of the cluster. Without a cluster it is zero, but for bridges and thirdParty.
+// observed is the cluster state that Render depends on. Without a cluster it is zero except for operands and thirdParty.
 type observed struct {
-	bridges []string
-	// thirdParty is true if the pod network is one of a third party.
+	// operands are those of the installable networks.
+	operands provider.Operands
+	// thirdParty is true if a third party provides the pod network.
 	thirdParty bool
-	// foreign are the CRDs that are not the operator's, by name.
+	// foreign are the CRDs that the operator does not own, by name.
 	foreign map[string]bool
-	// image is the one of the daemons, empty if there are none.
+	// image is the current image of the daemons; empty if there are none.
 	image string
 	// missing are the namespaces of additional networks that do not exist.
 	missing map[string]bool
-	// used are the networks that were removed from the specification while pods use them.
+	// used are the networks that were removed from the specification but are still used by pods.
 	used []usedNetwork
 }
 
@@ -48,14 +49,14 @@ type usedNetwork struct {
 	pods []string
 }
 
-// Observe reads which CRDs are not the operator's, what was rendered before, and whether that is still needed.
+// Observe reads which CRDs the operator does not own, and which previously rendered networks are still in use.
 func (c Component) Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (provider.Renderer, error) {
-	o := observed{bridges: c.bridges, thirdParty: !slices.Contains(c.types, spec.DefaultNetwork.Type)}
+	o := observed{operands: c.operands, thirdParty: !slices.Contains(c.types, spec.DefaultNetwork.Type)}
 	if r == nil {
 		return o, nil
 	}
 	var err error
-	if o.foreign, err = foreignDefinitions(ctx, r); err != nil {
+	if o.foreign, err = foreignCRDs(ctx, r); err != nil {
 		return nil, err
 	}
 	before, err := o.record(ctx, r)
@@ -75,7 +76,7 @@ func (c Component) Observe(ctx context.Context, r client.Reader, spec *operatorv
 	return o, nil
 }
 
-// record reads what was rendered last: it sets the image, and returns the networks.
+// record reads the record of the last rendering: it sets the image, and returns the networks.
 func (o *observed) record(ctx context.Context, r client.Reader) (map[client.ObjectKey]bool, error) {
 	var cm corev1.ConfigMap
 	networks := map[client.ObjectKey]bool{}
@@ -88,7 +89,7 @@ func (o *observed) record(ctx context.Context, r client.Reader) (map[client.Obje
 	}
 	o.image = cm.Data[imageKey]
 	var names []string
-	// A key that is missing or damaged lists no network: what it listed is then deleted without asking for pods.
+	// A missing or invalid key lists no networks: those that it listed are deleted without checking for pods.
 	if json.Unmarshal([]byte(cm.Data[recordKey]), &names) != nil {
 		return networks, nil
 	}
@@ -100,12 +101,12 @@ func (o *observed) record(ctx context.Context, r client.Reader) (map[client.Obje
 	return networks, nil
 }
 
-// missingNamespaces are those of additional networks that do not exist. The two that always do are not read.
+// missingNamespaces returns the namespaces of additional networks that do not exist. It skips the two that always exist.
 func missingNamespaces(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (map[string]bool, error) {
 	missing := map[string]bool{}
 	for i := range spec.AdditionalNetworks {
 		name := keyOf(spec.AdditionalNetworks[i]).Namespace
-		if _, known := missing[name]; known || name == metav1.NamespaceDefault || name == Namespace {
+		if _, found := missing[name]; found || name == metav1.NamespaceDefault || name == Namespace {
 			continue
 		}
 		ns := &metav1.PartialObjectMetadata{}
@@ -119,7 +120,7 @@ func missingNamespaces(ctx context.Context, r client.Reader, spec *operatorv1.Ne
 	return missing, nil
 }
 
-// usedNetworks are those of some networks of the operator that pods use, in the order of their names.
+// usedNetworks returns the operator's networks in removed that pods use, sorted by name.
 func usedNetworks(ctx context.Context, r client.Reader, removed map[client.ObjectKey]bool) ([]usedNetwork, error) {
 	if len(removed) == 0 {
 		return nil, nil
@@ -147,15 +148,15 @@ func usedNetworks(ctx context.Context, r client.Reader, removed map[client.Objec
 	return used, nil
 }
 
-// page is how many pods are read at once.
-const page = 500
+// pageSize is the number of pods read at a time.
+const pageSize = 500
 
-// usersOf are the pods that ask for some networks, by network. Pods that have ended use none.
+// usersOf returns the pods that request networks, by network. It omits terminated pods.
 func usersOf(ctx context.Context, r client.Reader, networks map[client.ObjectKey]bool) (map[client.ObjectKey][]string, error) {
 	users := map[client.ObjectKey][]string{}
 	for next := ""; ; {
 		var pods corev1.PodList
-		if err := r.List(ctx, &pods, client.Limit(page), client.Continue(next)); err != nil {
+		if err := r.List(ctx, &pods, client.Limit(pageSize), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("list the pods that use removed networks: %w", err)
 		}
 		for i := range pods.Items {
@@ -163,7 +164,7 @@ func usersOf(ctx context.Context, r client.Reader, networks map[client.ObjectKey
 			if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 				continue
 			}
-			for _, key := range asksFor(p) {
+			for _, key := range requestedNetworks(p) {
 				if name := p.Namespace + "/" + p.Name; networks[key] && !slices.Contains(users[key], name) {
 					users[key] = append(users[key], name)
 				}
@@ -175,8 +176,8 @@ func usersOf(ctx context.Context, r client.Reader, networks map[client.ObjectKey
 	}
 }
 
-// asksFor are the networks that a pod asks for. One that cannot be read asks for none: such a pod has none.
-func asksFor(p *corev1.Pod) []client.ObjectKey {
+// requestedNetworks returns the networks that a pod requests. It ignores invalid annotations, with which a pod gets no networks.
+func requestedNetworks(p *corev1.Pod) []client.ObjectKey {
 	var keys []client.ObjectKey
 	for _, annotation := range []string{selection.Annotation, wire.AnnotationDefault} {
 		selected, errs := selection.Parse(p.Annotations[annotation], p.Namespace)
@@ -190,7 +191,7 @@ func asksFor(p *corev1.Pod) []client.ObjectKey {
 	return keys
 }
 
-// problems says what of the specification is not served.
+// problems returns sentences on the parts of the specification that are not applied.
 func (o observed) problems() []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(o.missing)) {
@@ -199,18 +200,18 @@ func (o observed) problems() []string {
 		}
 	}
 	for _, u := range o.used {
-		problems = append(problems, fmt.Sprintf("%s %s was removed from spec.additionalNetworks and is kept while pods use it: %s", attachmentKind, u.key, phrase.Names(u.pods, named)))
+		problems = append(problems, fmt.Sprintf("%s %s was removed from spec.additionalNetworks and is kept while pods use it: %s", attachmentKind, u.key, phrase.Names(u.pods, maxNamed)))
 	}
 	return problems
 }
 
-// again is after how long the cluster is to be observed again although no event occurs.
-func (o observed) again() time.Duration {
+// requeueAfter returns the time after which the cluster must be observed again without an event.
+func (o observed) requeueAfter() time.Duration {
 	if len(o.problems()) > 0 {
-		return lookAgain
+		return observeInterval
 	}
 	return 0
 }
 
-// named is how many pods a sentence names.
-const named = 5
+// maxNamed is the maximum number of pods in a message.
+const maxNamed = 5

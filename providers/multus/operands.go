@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// Namespace is where the daemons run, and where the records of addresses are.
+	// Namespace is the namespace of the daemons and of the address records.
 	Namespace = finding.Namespace
-	// ImageVariable is the environment variable of the operator that names the daemons' image.
+	// ImageVariable is the operator's environment variable with the image of the daemons.
 	ImageVariable = "MULTUS_IMAGE"
 
-	// daemonName is the name of the DaemonSet and of its ServiceAccount, and the label app of its pods.
+	// daemonName is the name of the DaemonSet and of its ServiceAccount, and the value of its pods' label app.
 	daemonName = finding.App
 	configMap  = "multus-config"
 
 	daemonRole      = "openshift-multus"
 	whereaboutsRole = "openshift-multus-whereabouts"
-	// readersRole has the name that OpenShift gives it.
+	// readersRole has the same name as in OpenShift.
 	readersRole = "net-attach-def-project"
 )
 
-// Operands are the daemons, and the CRDs of what they read and write.
+// Operands returns the operands: the daemons, and the CRDs that they use.
 func (Component) Operands() provider.Operands {
 	rules := append(provider.RulesOf(assets, "clusterrole"), provider.RulesOf(assets, "clusterrole-whereabouts")...)
 	rules = append(rules, provider.RulesOf(assets, "clusterrole-admin")...)
@@ -35,24 +35,25 @@ func (Component) Operands() provider.Operands {
 		ClusterRoleBindings: []string{daemonRole, metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir, defaults.PolicyDir}}},
 		ConfigMaps:          []string{configMap},
-		Guards:              guards(),
+		Guards:              admissionPolicies(),
 		Annotators: []provider.Annotator{{
 			Namespace: Namespace, Name: daemonName, Resources: []string{"pods/status"}, Annotation: wire.AnnotationStatus, OwnPod: finding.Annotation, OwnNode: true,
 			Setting: "spec.disableMultiNetwork", Value: "false", Reserved: map[string]string{"pods": wire.AnnotationStatus},
 		}},
-		Definitions: definitionNames(),
+		Definitions: crdNames(),
 		Rules:       rules,
 		Images:      []provider.Image{{Variable: ImageVariable, Name: "multus"}},
 	}
 }
 
-// The labels app of pods that belong to additional networks, and that controllers of their own create.
+// Values of the label app of pods for additional networks that separate controllers create.
 const (
 	AllowlistApp    = "cni-sysctl-allowlist-ds"
 	EgressRouterApp = "egress-router-cni"
 )
 
-// Workloads are the daemons, and what the pipeline does not render: the installer of sysctl lists and the pods of EgressRouters.
+// Workloads returns the daemons and their metrics proxies, and the workloads that other controllers create: the installer of sysctl lists and the pods of
+// EgressRouters.
 func (Component) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: daemonName, Placed: true, Rolling: true, Env: daemonEnv()},

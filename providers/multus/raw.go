@@ -10,13 +10,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
-// validateRaw checks that a raw CNI configuration is one JSON object, of one plugin ("type") or of several
-// ("plugins"). What is in it is the plugins' business.
+// validateRaw validates that a raw CNI configuration is one JSON object, of one plugin ("type") or of several ("plugins"). The plugins validate the rest.
 func validateRaw(text string, at *field.Path) field.ErrorList {
 	if strings.TrimSpace(text) == "" {
 		return field.ErrorList{rules.RawCNIConfigRequired.Required(at)}
 	}
-	// Forbidden, not Invalid: the sentence shows the place, and the whole value would bury it.
+	// Forbidden instead of Invalid: the message has the position, and the whole value would obscure it.
 	if err := strictjson.Check(text); err != nil {
 		return field.ErrorList{rules.RawCNIConfigSyntax.Forbidden(at, err.Error())}
 	}

@@ -132,6 +132,7 @@ func TestDaemonsReadTheSettings(t *testing.T) {
 	got, _ := configOfDaemons(t, run(t, specification(some), nil, cluster()))
 	want := agentconfig.Default()
 	want.NamespaceIsolation, want.GlobalNamespaces, want.Attachments, want.Masters = false, []string{"shared"}, agentconfig.Restricted, []string{"eth1"}
+	want.ReservedPlugins = []string{"calico"}
 	want.ReservedBridges, want.ReservedNetworks = []string{"cni0"}, []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -241,7 +242,7 @@ func TestARemovedNetworkStaysWhilePodsUseIt(t *testing.T) {
 
 // component is the component where the operator installs flannel and the network of the test specifications.
 func component(bridges ...string) provider.Component {
-	return New([]operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, "Calico"}, bridges...)
+	return New([]operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, "Calico"}, provider.Operands{Bridges: bridges, Plugins: []string{"calico"}})
 }
 
 // The daemon writes the runtime's configuration where a third party does not start the shim, and has no access to it otherwise.

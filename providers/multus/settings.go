@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// globalNamespaces are the namespaces whose networks all pods may use, unless the user names others. They are OpenShift's.
+// globalNamespaces are the default namespaces whose networks all pods may use. They are the same as in OpenShift.
 var globalNamespaces = []string{"default", Namespace, "openshift-sriov-network-operator", "openshift-cnv"}
 
 // fillSettings makes every setting of spec.multiNetwork explicit.
@@ -66,7 +66,7 @@ func validateSettings(m *operatorv1.MultiNetworkConfig, at *field.Path) field.Er
 	return errs
 }
 
-// interfaceName reports whether the kernel takes a name for an interface, by its length and the letters that it refuses.
+// interfaceName reports whether the kernel accepts a name of an interface, by its length and characters.
 func interfaceName(name string) bool {
 	return name != "" && len(name) <= 15 && name != "." && name != ".." && !strings.ContainsAny(name, "/ \t\n\v\f\r")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// The rules of this package, as refusals name them.
+// Identifiers of this package's rules.
 const (
 	RuleChange       = "multi-network-change"
 	RuleNotDeployed  = "additional-networks-without-multus"
@@ -49,7 +49,7 @@ func (Component) Validate(spec *operatorv1.NetworkSpec, _ provider.Traits) field
 	return append(errs, validateSettings(spec.MultiNetwork, field.NewPath("spec", "multiNetwork"))...)
 }
 
-// validateNames checks the name and the namespace of the object that the network becomes.
+// validateNames validates the name and the namespace of the network's object.
 func validateNames(n *osv1.AdditionalNetworkDefinition, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n.Name == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// reportLimit is how long the report of a failure may take: it becomes an event, and changes nothing else.
-const reportLimit = 3 * time.Second
+// reportTimeout bounds the report of a failure. The report only becomes an event.
+const reportTimeout = 3 * time.Second
 
 // add attaches a pod to its networks, or to none.
 func (c *call) add(ctx context.Context) ([]byte, error) {
@@ -26,7 +26,7 @@ func (c *call) add(ctx context.Context) ([]byte, error) {
 		return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "CNI_CONTAINERID %q: %s", c.request.ContainerID, err.Msg)
 	}
 	c.sweep(ctx)
-	if !c.mayAsk() && !exists(c.file(c.request.ContainerID)) {
+	if !c.mayRequestNetworks() && !exists(c.file(c.request.ContainerID)) {
 		return c.addDefault(ctx)
 	}
 	unlock, err := c.lock(ctx, c.request.ContainerID)
@@ -34,7 +34,7 @@ func (c *call) add(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := c.undoKnown(ctx); err != nil {
+	if err := c.undoExisting(ctx); err != nil {
 		return nil, err
 	}
 	var plan wire.Plan
@@ -50,28 +50,28 @@ func (c *call) add(ctx context.Context) ([]byte, error) {
 	}
 	result, err := c.attach(ctx, &r, plan)
 	if err == nil {
-		err = c.complete(r)
+		err = c.markComplete(r)
 	}
 	if err != nil {
-		return nil, c.failed(ctx, r, err)
+		return nil, c.cleanUpFailure(ctx, r, err)
 	}
-	return c.inVersion(result)
+	return c.encodeResult(result)
 }
 
-// addDefault attaches a pod that asks for nothing else.
+// addDefault attaches a pod to its default network only.
 func (c *call) addDefault(ctx context.Context) ([]byte, error) {
 	rt := c.defaultRuntime()
-	working, stop := keepingBack(ctx)
-	result, err := c.cni.AddNetworkList(working, c.own, rt)
+	workCtx, stop := withCleanupReserve(ctx)
+	result, err := c.cni.AddNetworkList(workCtx, c.own, rt)
 	stop()
 	if err != nil {
 		// The runtime calls DEL, too, and ignores its errors.
 		if left := c.cni.DelNetworkList(ctx, c.own, rt); left != nil {
-			err = errors.Join(err, fmt.Errorf("remove what it has left: %w", left))
+			err = errors.Join(err, fmt.Errorf("clean up: %w", left))
 		}
-		return nil, coded(c.own.Name, err)
+		return nil, withNetwork(c.own.Name, err)
 	}
-	return c.inVersion(result)
+	return c.encodeResult(result)
 }
 
 func (c *call) planRequest() wire.PlanRequest {
@@ -79,16 +79,16 @@ func (c *call) planRequest() wire.PlanRequest {
 	return wire.PlanRequest{Pod: c.pod(), Annotations: annotations, Default: c.own.Name}
 }
 
-// undoKnown removes what an earlier ADD of the sandbox has made. Runtimes do not repeat an ADD, but a test or a person may.
-func (c *call) undoKnown(ctx context.Context) error {
-	old, err := c.known(c.request.ContainerID)
+// undoExisting removes the attachments of an earlier ADD of the sandbox. Runtimes do not repeat an ADD, but tests and users may.
+func (c *call) undoExisting(ctx context.Context) error {
+	old, err := c.loadRecord(c.request.ContainerID)
 	if err != nil || old == nil {
 		return err
 	}
 	return c.undo(ctx, *old)
 }
 
-// newRecord returns the record of what is about to run.
+// newRecord returns the record of the plugins that the ADD is about to run.
 func (c *call) newRecord(plan wire.Plan) (record, error) {
 	id, err := nsid.Of(c.request.NetNS)
 	if err != nil {
@@ -109,34 +109,34 @@ func (c *call) newRecord(plan wire.Plan) (record, error) {
 	return r, nil
 }
 
-// attach runs the plugins of all networks of a record, has the default routes as the plan says, and reports. It returns the result of the default
-// network.
+// attach runs the plugins of all networks of a record, sets the default routes of the plan, and reports the results to the daemon. It returns the
+// result of the default network.
 func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Result, error) {
-	working, stop := keepingBack(ctx)
+	workCtx, stop := withCleanupReserve(ctx)
 	defer stop()
 	if r.Policies {
 		// Rules name interfaces, which need not exist yet: not even the kernel's own packets pass against a policy.
-		if err := c.Ask(working, wire.CommandPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil); err != nil {
+		if err := c.Ask(workCtx, wire.CommandPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil); err != nil {
 			return nil, err
 		}
 	}
-	results, took := make([]*current.Result, 0, len(r.Networks)), make([]time.Duration, len(r.Networks))
+	results, durations := make([]*current.Result, 0, len(r.Networks)), make([]time.Duration, len(r.Networks))
 	for i, n := range r.Networks {
 		start := time.Now()
 		list, rt, err := n.run(*r)
 		if err != nil {
-			return nil, coded(n.label(), err)
+			return nil, withNetwork(n.label(), err)
 		}
-		result, err := c.cni.AddNetworkList(working, list, rt)
+		result, err := c.cni.AddNetworkList(workCtx, list, rt)
 		if err != nil {
-			return nil, coded(n.label(), err)
+			return nil, withNetwork(n.label(), err)
 		}
 		converted, err := current.NewResultFromResult(result)
 		if err != nil {
-			return nil, coded(n.label(), fmt.Errorf("read the result: %w", err))
+			return nil, withNetwork(n.label(), fmt.Errorf("read the result: %w", err))
 		}
 		results = append(results, converted)
-		took[i] = time.Since(start)
+		durations[i] = time.Since(start)
 	}
 	if err := c.reroute(r, plan, results); err != nil {
 		return nil, err
@@ -145,10 +145,10 @@ func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Res
 	if err != nil {
 		return nil, err
 	}
-	for i := range took {
-		report.Networks[i].Took = took[i]
+	for i := range durations {
+		report.Networks[i].Took = durations[i]
 	}
-	if err := c.Ask(working, wire.CommandReport, report, nil); err != nil {
+	if err := c.Ask(workCtx, wire.CommandReport, report, nil); err != nil {
 		return nil, err
 	}
 	return results[0], nil
@@ -166,7 +166,7 @@ func (c *call) report(r record, plan wire.Plan, results []*current.Result) (wire
 		if i > 0 {
 			w.DeviceID = plan.Attachments[i-1].DeviceID
 			if w.DeviceInfo, err = c.deviceInfo(n, plan.Attachments[i-1]); err != nil {
-				return report, coded(n.label(), err)
+				return report, withNetwork(n.label(), err)
 			}
 		}
 		report.Networks = append(report.Networks, w)
@@ -174,42 +174,42 @@ func (c *call) report(r record, plan wire.Plan, results []*current.Result) (wire
 	return report, nil
 }
 
-// failed removes what an ADD that failed has made, and has the daemon report why on the pod.
-func (c *call) failed(ctx context.Context, r record, err error) error {
+// cleanUpFailure removes the attachments of a failed ADD and reports the cause to the daemon, which records an event on the pod.
+func (c *call) cleanUpFailure(ctx context.Context, r record, err error) error {
 	if left := c.undo(ctx, r); left != nil {
-		err = &leftError{err, left}
+		err = &cleanupError{err, left}
 	}
 	if cniproto.AsError(err).Code != cniproto.CodeTryAgain {
-		reporting, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLimit)
+		reportCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 		defer cancel()
-		// What failed is the answer to the runtime in any case.
-		_ = c.Ask(reporting, wire.CommandReport, wire.Report{Pod: c.pod(), Sandbox: r.ContainerID, Default: c.own.Name, Failure: err.Error()}, nil)
+		// The runtime gets the error of the ADD in any case.
+		_ = c.Ask(reportCtx, wire.CommandReport, wire.Report{Pod: c.pod(), Sandbox: r.ContainerID, Default: c.own.Name, Failure: err.Error()}, nil)
 	}
 	return err
 }
 
-// leftError is a failure, and that something of it is left.
-type leftError struct{ failure, left error }
+// cleanupError is a failed ADD whose attachments could not all be removed.
+type cleanupError struct{ failure, left error }
 
-func (e *leftError) Error() string {
-	return fmt.Sprintf("%s; it is not all removed yet, which the DEL that follows tries again: %s", e.failure, e.left)
+func (e *cleanupError) Error() string {
+	return fmt.Sprintf("%s; clean-up is incomplete and is retried by the following DEL: %s", e.failure, e.left)
 }
-func (e *leftError) Unwrap() error { return e.failure }
+func (e *cleanupError) Unwrap() error { return e.failure }
 
-// keepingBack returns a context that ends early enough to undo what was done under it.
-func keepingBack(ctx context.Context) (context.Context, context.CancelFunc) {
+// withCleanupReserve returns a context that ends early enough to leave time for undoing the work that was done under it.
+func withCleanupReserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
 	left := time.Until(deadline)
-	return context.WithDeadline(ctx, deadline.Add(-min(keepBack, left/4)))
+	return context.WithDeadline(ctx, deadline.Add(-min(cleanupReserve, left/4)))
 }
 
 // label names a network in errors.
 func (n network) label() string { return fmt.Sprintf("%s (interface %s)", n.Name, n.Interface) }
 
-// run returns what libcni needs for a network of a record.
+// run returns the arguments of libcni for a network of a record.
 func (n network) run(r record) (*libcni.NetworkConfigList, *libcni.RuntimeConf, error) {
 	list, err := parseList(n.List)
 	if err != nil {
@@ -237,8 +237,8 @@ func parseList(raw []byte) (*libcni.NetworkConfigList, error) {
 	return list, nil
 }
 
-// coded names the network in the error of a plugin, and keeps the plugin's code.
-func coded(network string, err error) error {
+// withNetwork adds the name of the network to the error of a plugin, and keeps the plugin's code.
+func withNetwork(network string, err error) error {
 	code := cniproto.CodeInternal
 	if own, ok := errors.AsType[*cniproto.Error](err); ok {
 		code = own.Code

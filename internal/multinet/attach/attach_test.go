@@ -166,7 +166,7 @@ func TestPluginsThatMisbehave(t *testing.T) {
 	for _, row := range []struct{ why, body, want string }{
 		{"prints garbage", `echo garbage; exit 0`, "invalid character"},
 		{"prints nothing", `exit 0`, "unexpected end"},
-		{"fails without a word", `exit 3`, "without a message"},
+		{"fails without output", `exit 3`, "without a message"},
 		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576"},
 		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time"},
 	} {
@@ -212,6 +212,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 				plan := f.planFile()
 				for _, command := range []string{cniproto.Add, cniproto.Delete} {
 					f.process(command, plan)
+					if strings.HasPrefix(step, command) {
+						f.further("ns/pod")
+					}
 				}
 				if _, err := os.Stat(once); err != nil {
 					t.Fatal("the shim was not killed")
@@ -221,8 +224,17 @@ func TestKilledAtEveryStep(t *testing.T) {
 				if err != nil || len(left) != 1 || len(f.files("sandboxes")) > 0 {
 					t.Errorf("left: %v %v %v", left, f.files("sandboxes"), err)
 				}
+				f.further()
 			})
 		}
+	}
+}
+
+// further fails the test unless these pods are the ones of which something may be left.
+func (f *fixture) further(want ...string) {
+	f.t.Helper()
+	if got, err := PodsWithFurtherNetworks(f.shim.State); err != nil || !slices.Equal(got, want) {
+		f.t.Errorf("pods with further networks: %v, expected %v (%v)", got, want, err)
 	}
 }
 

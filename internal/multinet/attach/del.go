@@ -13,10 +13,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// del removes a sandbox from its networks. It succeeds when nothing is left, also if there was nothing.
+// del removes a sandbox from its networks. It also succeeds if the sandbox has no attachments.
 func (c *call) del(ctx context.Context) error {
 	if !exists(c.file(c.request.ContainerID)) {
-		old, err := c.ofMultus()
+		old, err := c.multusRecord()
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (c *call) del(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	r, err := c.known(c.request.ContainerID)
+	r, err := c.loadRecord(c.request.ContainerID)
 	if err != nil {
 		return err
 	}
@@ -40,16 +40,15 @@ func (c *call) del(ctx context.Context) error {
 		return c.delDefault(ctx)
 	}
 	if c.request.NetNS == "" {
-		r.NetNS = "" // it is gone
+		r.NetNS = "" // the namespace no longer exists
 	}
 	if err := c.undo(ctx, *r); err != nil {
 		return err
 	}
-	return c.forgetMultus()
+	return c.removeMultusRecord()
 }
 
-// delDefault removes a sandbox that has only its default network: by the configuration of its ADD if it is known, otherwise by the one that the
-// runtime's file has now.
+// delDefault removes a sandbox that has only its default network. It uses the cached configuration of the ADD, or else that of the runtime's file.
 func (c *call) delDefault(ctx context.Context) error {
 	list, rt := c.own, c.defaultRuntime()
 	if raw, cached, err := c.cni.GetNetworkListCachedConfig(c.own, rt); err == nil && len(raw) > 0 {
@@ -59,48 +58,48 @@ func (c *call) delDefault(ctx context.Context) error {
 		}
 	}
 	if err := c.cni.DelNetworkList(ctx, list, rt); err != nil {
-		return coded(c.own.Name, err)
+		return withNetwork(c.own.Name, err)
 	}
 	return nil
 }
 
-// removedLimit is how long it may take to tell the daemon how long a removal took.
-const removedLimit = 50 * time.Millisecond
+// removedTimeout bounds the report of a removal's duration to the daemon.
+const removedTimeout = 50 * time.Millisecond
 
-// undo removes all networks of a record in reverse, and then the record. Each is tried; one that fails does not spare the others.
+// undo detaches all networks of a record in reverse order, and then removes the record. It continues after a network that fails.
 func (c *call) undo(ctx context.Context, r record) error {
 	if ctx.Err() != nil {
-		// The time is over, but what was made must not stay.
+		// The deadline has passed, but the attachments must still be removed.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepBack)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanupReserve)
 		defer cancel()
 	}
 	var errs []error
 	missing := true
-	var took []wire.Timing
+	var durations []wire.Timing
 	for _, n := range slices.Backward(r.Networks) {
 		start := time.Now()
-		if err := errors.Join(c.detach(ctx, r, n), n.forgetDevice()); err != nil {
+		if err := errors.Join(c.detach(ctx, r, n), n.removeDeviceInfo()); err != nil {
 			missing = missing && isMissing(err)
-			errs = append(errs, coded(n.label(), err))
+			errs = append(errs, withNetwork(n.label(), err))
 		}
-		took = append(took, wire.Timing{Name: n.Name, Took: time.Since(start)})
+		durations = append(durations, wire.Timing{Name: n.Name, Took: time.Since(start)})
 	}
 	if len(errs) == 0 {
-		if err := c.forget(r.ContainerID); err != nil {
+		if err := c.removeRecord(r.ContainerID); err != nil {
 			return err
 		}
-		telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), removedLimit)
+		notifyCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removedTimeout)
 		defer cancel()
-		// It becomes a metric. While the daemon is away, there is none.
-		_ = c.Ask(telling, wire.CommandRemoved, wire.Removal{Networks: took}, nil)
+		// The daemon makes a metric of it; without the daemon, the sample is lost.
+		_ = c.Ask(notifyCtx, wire.CommandRemoved, wire.Removal{Networks: durations}, nil)
 		return nil
 	}
-	err := joined(errs)
+	err := joinErrors(errs)
 	if !missing {
 		return err
 	}
-	return c.withoutPlugin(ctx, r, err)
+	return c.allowMissingPlugin(ctx, r, err)
 }
 
 func (c *call) detach(ctx context.Context, r record, n network) error {
@@ -111,9 +110,9 @@ func (c *call) detach(ctx context.Context, r record, n network) error {
 	return c.cni.DelNetworkList(ctx, list, rt)
 }
 
-// withoutPlugin decides about a removal that fails for plugins that are not on the node any more. After some minutes it gives up, so
-// that no sandbox stays for ever.
-func (c *call) withoutPlugin(ctx context.Context, r record, err error) error {
+// allowMissingPlugin handles a removal that fails because plugins are no longer on the node. After giveUpAfter it removes the record anyway, so that
+// the sandbox can be deleted.
+func (c *call) allowMissingPlugin(ctx context.Context, r record, err error) error {
 	now := c.Now()
 	switch {
 	case r.MissingSince == nil:
@@ -122,23 +121,23 @@ func (c *call) withoutPlugin(ctx context.Context, r record, err error) error {
 	case now.Sub(*r.MissingSince) < giveUpAfter:
 		return err
 	}
-	reporting, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLimit)
+	reportCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	// An event is all that the daemon makes of it.
-	_ = c.Ask(reporting, wire.CommandReport, wire.Report{Pod: c.pod(), Sandbox: r.ContainerID, Default: c.own.Name,
+	// The daemon only records an event.
+	_ = c.Ask(reportCtx, wire.CommandReport, wire.Report{Pod: c.pod(), Sandbox: r.ContainerID, Default: c.own.Name,
 		Failure: fmt.Sprintf("the sandbox was removed after %s without its plugins: %s", giveUpAfter, err)}, nil)
-	return c.forget(r.ContainerID)
+	return c.removeRecord(r.ContainerID)
 }
 
-// joined is several errors as one of CNI. Its code is that of the first.
-func joined(errs []error) error {
+// joinErrors returns several errors as one CNI error, with the code of the first.
+func joinErrors(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
 	}
 	return cniproto.Errorf(cniproto.AsError(errs[0]).Code, "%v", errors.Join(errs...))
 }
 
-// check compares the networks of a sandbox with the kernel, and has their plugins do so.
+// check compares the networks of a sandbox with the kernel, and runs CHECK of their plugins.
 func (c *call) check(ctx context.Context) error {
 	r, err := c.read(c.request.ContainerID)
 	if err != nil {
@@ -150,7 +149,7 @@ func (c *call) check(ctx context.Context) error {
 	var errs []error
 	for _, n := range r.Networks {
 		if err := c.checkNetwork(ctx, *r, n); err != nil {
-			errs = append(errs, coded(n.label(), err))
+			errs = append(errs, withNetwork(n.label(), err))
 		}
 	}
 	if r.Policies {
@@ -159,7 +158,7 @@ func (c *call) check(ctx context.Context) error {
 		}
 	}
 	if len(errs) > 0 {
-		return joined(errs)
+		return joinErrors(errs)
 	}
 	return nil
 }

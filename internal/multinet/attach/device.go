@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// DeviceInfoDir has the files of the Device Information Specification: those of device plugins in dp, those of CNI plugins in cni.
+	// DeviceInfoDir is the directory of the Device Information Specification: files of device plugins are in dp, those of CNI plugins in cni.
 	DeviceInfoDir = "/var/run/k8s.cni.cncf.io/devinfo"
-	// capabilityDeviceInfo has a plugin get the name of the file that it may write.
+	// capabilityDeviceInfo is the capability of plugins that write a device information file; its value is the file name.
 	capabilityDeviceInfo = "CNIDeviceInfoFile"
-	// maxDeviceInfo bounds such a file.
-	maxDeviceInfo = 64 << 10
+	// maxDeviceInfoSize is the maximum size of a device information file in bytes.
+	maxDeviceInfoSize = 64 << 10
 )
 
-// prepareDevice gives a network that declares the capability the file for what its plugin knows of the device. It has what the device plugin
-// has written, if that has.
+// prepareDevice creates the device information file of a network whose plugin declares the capability. The file starts with the content that the
+// device plugin wrote, if any.
 func (c *call) prepareDevice(n *network, a wire.Attachment) error {
 	if !declares(n.List, capabilityDeviceInfo) {
 		return nil
@@ -44,7 +44,7 @@ func (c *call) prepareDevice(n *network, a wire.Attachment) error {
 	return durable.WriteFile(file, info, 0o444)
 }
 
-// devicePluginFile is the file of a device plugin for the device of an attachment; empty if it has none.
+// devicePluginFile returns the path of the device plugin's file for the device of an attachment; empty if the attachment has no device.
 func (c *call) devicePluginFile(a wire.Attachment) string {
 	if a.Resource == "" || a.DeviceID == "" {
 		return ""
@@ -52,7 +52,7 @@ func (c *call) devicePluginFile(a wire.Attachment) string {
 	return filepath.Join(c.DeviceInfo, "dp", plain(a.Resource)+"-"+plain(a.DeviceID)+"-device.json")
 }
 
-// deviceInfo is what is known of the device of a network that is attached.
+// deviceInfo returns the device information of an attached network; nil if there is none.
 func (c *call) deviceInfo(n network, a wire.Attachment) (json.RawMessage, error) {
 	if file, ok := n.Runtime[capabilityDeviceInfo].(string); ok {
 		return readDeviceInfo(file)
@@ -60,8 +60,8 @@ func (c *call) deviceInfo(n network, a wire.Attachment) (json.RawMessage, error)
 	return readDeviceInfo(c.devicePluginFile(a))
 }
 
-// forgetDevice removes the file of a network.
-func (n network) forgetDevice() error {
+// removeDeviceInfo removes the device information file of a network.
+func (n network) removeDeviceInfo() error {
 	file, ok := n.Runtime[capabilityDeviceInfo].(string)
 	if !ok {
 		return nil
@@ -72,8 +72,8 @@ func (n network) forgetDevice() error {
 	return nil
 }
 
-// readDeviceInfo reads a file of device information; nil if there is none. One that is not what the specification says is an error: the pod
-// would be described by it.
+// readDeviceInfo reads a device information file; nil if it does not exist. A file that violates the specification is an error, because it would
+// become part of the pod's status.
 func readDeviceInfo(file string) (json.RawMessage, error) {
 	if file == "" {
 		return nil, nil
@@ -82,8 +82,8 @@ func readDeviceInfo(file string) (json.RawMessage, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxDeviceInfo) {
-		err = fmt.Errorf("it is no file of at most %d bytes", maxDeviceInfo)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxDeviceInfoSize) {
+		err = fmt.Errorf("it is no file of at most %d bytes", maxDeviceInfoSize)
 	}
 	var raw []byte
 	if err == nil {
@@ -102,7 +102,7 @@ func readDeviceInfo(file string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// plain is a name as a part of a name of a file.
+// plain returns a name in a form that can be part of a file name.
 func plain(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
 // declares reports whether a plugin of a list declares a capability.

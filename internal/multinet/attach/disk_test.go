@@ -45,7 +45,9 @@ func TestFiftyPodsAtAPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	start("later")
+	turns := 0
 	for range 60 { // each call works on it for two seconds at most
+		turns++
 		if _, err := f.shim.Do(t.Context(), f.request(cniproto.Status, nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +64,11 @@ func TestFiftyPodsAtAPowerCut(t *testing.T) {
 	}
 	want := map[string]int{"ADD eth0": 1, "ADD net1": 1, "ADD net2": 1, "DEL eth0": pods, "DEL net1": pods, "DEL net2": pods}
 	for name, n := range count {
-		if strings.HasPrefix(name, "STATUS") {
+		switch {
+		case strings.HasPrefix(name, "STATUS"):
 			delete(count, name)
-		} else if n > want[name] {
-			t.Errorf("%s: %d times", name, n)
+		case strings.HasPrefix(name, "DEL") && n > pods && n <= pods+turns: // the end of a call interrupts a plugin, which is called again
+			count[name] = pods
 		}
 	}
 	if diff := cmp.Diff(want, count); diff != "" {

@@ -1,11 +1,11 @@
-// Package attach is the shim multus-shim: the plugin in the runtime's configuration where pods can have further networks. It attaches a pod
-// to its default network, whose list is inside its own configuration (package delegate), and to each network that the pod's annotation asks
-// for, by libcni, in the host's own view of files. What these are it asks the daemon of the node (package wire); for a pod that
-// asks for nothing, it needs no daemon.
+// Package attach implements the CNI plugin multus-shim, which the runtime's configuration names on nodes where pods can have further networks. It
+// uses libcni, in the host's mount namespace, to attach a pod to its default network, whose list is part of the shim's configuration (package
+// delegate), and to each network that the pod's annotation requests. The node's daemon resolves these requests (package wire); pods without a
+// request do not need the daemon.
 //
-// Before the first plugin runs, a record of all that will run is on the disk. DEL undoes what the record says, in reverse: it needs neither
-// the daemon, nor the API, nor the definitions. What a crash, a kill or a power failure leaves is removed by the DEL that follows, or
-// by a sweep in a later call.
+// Before the first plugin runs, the shim writes a record of all plugin invocations to disk. DEL undoes the record in reverse order, without the
+// daemon, the API server or the definitions. Attachments that remain after a crash or power failure are removed by the following DEL, or by the sweep
+// of a later invocation.
 package attach
 
 import (
@@ -27,19 +27,19 @@ import (
 )
 
 const (
-	// StateDir is where records and the results of plugins are.
+	// StateDir is the directory of records and plugin results.
 	StateDir = "/var/lib/cno/multus"
-	// RunDir is where locks are until the node restarts.
+	// RunDir is the directory of locks; it is empty after a restart of the node.
 	RunDir = "/run/cno/multus"
-	// keepBack is the part of the time of a call that is left for undoing an ADD that has failed.
-	keepBack = 20 * time.Second
-	// giveUpAfter is how long a plugin that is not on the node any more holds up the removal of a sandbox.
+	// cleanupReserve is the time of an invocation that is reserved for undoing a failed ADD.
+	cleanupReserve = 20 * time.Second
+	// giveUpAfter is how long a plugin that is no longer on the node delays the removal of a sandbox.
 	giveUpAfter = 5 * time.Minute
 )
 
-// Shim is what the process needs. All fields must be set; Run sets those of a node.
+// Shim holds the dependencies of the plugin. All fields must be set; Run sets them for a node.
 type Shim struct {
-	// State is StateDir, Run is RunDir and Multus is MultusDir, but for tests. Ask sends a request to the daemon, or to the one of policies.
+	// State is StateDir, Run is RunDir and Multus is MultusDir, except in tests.
 	State, Run, Multus string
 	// DeviceInfo is DeviceInfoDir.
 	DeviceInfo string
@@ -47,7 +47,7 @@ type Shim struct {
 	Now        func() time.Time
 }
 
-// Run does one call of the process, and returns its exit status.
+// Run handles one invocation of the plugin, and returns the exit status.
 func Run(ctx context.Context, call cnishim.Call) int {
 	s := Shim{State: StateDir, Run: RunDir, Multus: MultusDir, DeviceInfo: DeviceInfoDir, Now: time.Now, Ask: func(ctx context.Context, command string, message, into any) error {
 		return ask(ctx, call, command, message, into)
@@ -65,7 +65,7 @@ func ask(ctx context.Context, call cnishim.Call, command string, message, into a
 	if command == wire.CommandPolicies || command == wire.CommandCheckPolicies {
 		socket = wire.PolicySocket
 	}
-	answer, err := call.Ask(ctx, socket, cniproto.Request{
+	answer, err := call.Send(ctx, socket, cniproto.Request{
 		Version: cniproto.Version, ID: cnishim.RequestID(), Plugin: delegate.Shim, Command: command, Config: raw, Timeout: wire.Deadline,
 	})
 	if err != nil || into == nil {
@@ -77,7 +77,7 @@ func ask(ctx context.Context, call cnishim.Call, command string, message, into a
 	return nil
 }
 
-// Do carries out a request, and returns what is to be printed.
+// Do carries out a request, and returns the output of the plugin.
 func (s Shim) Do(ctx context.Context, r cniproto.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -147,9 +147,9 @@ func (c *call) annotations() (map[string]string, bool) {
 	return annotations, true
 }
 
-// mayAsk reports whether the pod may ask for more than its default network: its annotations say so, or are not known. A sandbox without a
-// pod asks for nothing.
-func (c *call) mayAsk() bool {
+// mayRequestNetworks reports whether the pod may request further networks: its annotations do, or the runtime did not pass them. A sandbox without a
+// pod requests none.
+func (c *call) mayRequestNetworks() bool {
 	annotations, known := c.annotations()
 	if !known {
 		return c.pod().Name != ""
@@ -157,7 +157,7 @@ func (c *call) mayAsk() bool {
 	return strings.TrimSpace(annotations[wire.AnnotationNetworks]) != "" || strings.TrimSpace(annotations[wire.AnnotationDefault]) != ""
 }
 
-// defaultRuntime is how the plugins of the default network are called: with all that the runtime passes.
+// defaultRuntime returns the arguments of the default network's plugins, with all capabilities that the runtime passes.
 func (c *call) defaultRuntime() *libcni.RuntimeConf {
 	capabilities := map[string]any{}
 	for name, value := range c.conf.RuntimeConfig {
@@ -168,15 +168,15 @@ func (c *call) defaultRuntime() *libcni.RuntimeConf {
 	}
 }
 
-// status says whether pods can be attached to the default network. It is called every few seconds, also while no pod starts, so that it
-// is where what an earlier boot has left is removed.
+// status reports whether pods can be attached to the default network. Runtimes call it every few seconds, so it also triggers the removal of
+// attachments of an earlier boot.
 func (c *call) status(ctx context.Context) error {
 	c.sweep(ctx)
 	return c.cni.GetStatusNetworkList(ctx, c.own)
 }
 
-// inVersion is a result as it is printed: in the version of the configuration.
-func (c *call) inVersion(result types.Result) ([]byte, error) {
+// encodeResult returns a result as JSON, in the CNI version of the configuration.
+func (c *call) encodeResult(result types.Result) ([]byte, error) {
 	converted, err := result.GetAsVersion(c.conf.CNIVersion)
 	if err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "convert the result to version %s: %v", c.conf.CNIVersion, err)
@@ -184,7 +184,7 @@ func (c *call) inVersion(result types.Result) ([]byte, error) {
 	return json.Marshal(converted)
 }
 
-// exists reports whether there is a file.
+// exists reports whether a file exists; it is false for the empty path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return path != "" && err == nil

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// maxOutput is how much of a plugin's output is read: more is garbage.
+	// maxOutput is the maximum size of a plugin's output in bytes.
 	maxOutput = cniproto.MaxMessage
-	// waitDelay is how long a plugin that was killed may hold its output open by children of its own.
+	// waitDelay is how long the children of a killed plugin may keep its output open.
 	waitDelay = 2 * time.Second
 )
 
-// executor runs plugins so that none goes on when the shim is killed or its time is over.
+// executor runs plugins and kills them when the shim ends or its deadline passes.
 type executor struct{ *version.PluginDecoder }
 
 func newExec() invoke.Exec { return executor{&version.PluginDecoder{}} }
@@ -40,7 +40,7 @@ func (executor) FindInPath(plugin string, paths []string) (string, error) {
 	return path, nil
 }
 
-// missingError is that a plugin is not on the node.
+// missingError is the error of a plugin that is not installed on the node.
 type missingError struct {
 	plugin string
 	paths  []string
@@ -55,10 +55,10 @@ func (e executor) ExecPlugin(ctx context.Context, path string, stdin []byte, env
 	out, errOut := &limited{}, &limited{}
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = environ, bytes.NewReader(stdin), out, errOut, waitDelay
-	// The plugin and its children end with the shim.
+	// The kernel kills the plugin when the shim ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	// The signal comes with the end of the thread that has started the plugin.
+	// Pdeathsig is sent when the thread that started the plugin ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
@@ -73,7 +73,7 @@ func (e executor) ExecPlugin(ctx context.Context, path string, stdin []byte, env
 	return out.kept.Bytes(), nil
 }
 
-// pluginError is the error that a plugin has printed, or what else is known of its end.
+// pluginError returns the CNI error that a plugin printed, or else an error with the plugin's exit status and output.
 func pluginError(err error, stdout, stderr []byte) error {
 	var printed types.Error
 	if json.Unmarshal(stdout, &printed) == nil && printed.Msg != "" {
@@ -97,7 +97,7 @@ func firstOf(a, b []byte) []byte {
 	return b
 }
 
-// limited keeps the first maxOutput bytes, and counts the others. The buffer is not embedded: its ReadFrom would read all.
+// limited keeps the first maxOutput bytes, and counts the bytes that it drops. The buffer is not embedded, because its ReadFrom has no limit.
 type limited struct {
 	kept    bytes.Buffer
 	dropped int
@@ -112,7 +112,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// isMissing reports whether an error is that a plugin is not on the node.
+// isMissing reports whether an error is a missingError.
 func isMissing(err error) bool {
 	_, ok := errors.AsType[*missingError](err)
 	return ok

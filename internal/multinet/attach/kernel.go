@@ -17,19 +17,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// families are those of netlink, by whether they are IPv4.
+// families maps "is IPv4" to the address family of netlink.
 var families = map[bool]int{true: netlink.FAMILY_V4, false: netlink.FAMILY_V6}
 
-// reroute gives the pod the default routes of the network that the plan names, for each IP family, and removes those of the others: in the
-// kernel and in the results.
+// reroute sets, for each IP family, the default routes through the network that the plan names, and removes those of the other networks, in the kernel
+// and in the results.
 func (c *call) reroute(r *record, plan wire.Plan, results []*current.Result) error {
 	for _, is4 := range []bool{true, false} {
-		winner, gateways := winnerOf(plan, results, is4)
+		winner, gateways := defaultRouteNetwork(plan, results, is4)
 		if winner == 0 {
 			continue
 		}
 		if err := setDefault(r.NetNS, r.Networks[winner].Interface, gateways, families[is4]); err != nil {
-			return coded(r.Networks[winner].label(), fmt.Errorf("set the default route: %w", err))
+			return withNetwork(r.Networks[winner].label(), fmt.Errorf("set the default route: %w", err))
 		}
 		for i, result := range results {
 			keep := slices.DeleteFunc(slices.Clone(result.Routes), func(route *types.Route) bool { return isDefault(route.Dst, is4) })
@@ -38,7 +38,7 @@ func (c *call) reroute(r *record, plan wire.Plan, results []*current.Result) err
 					keep = append(keep, &types.Route{Dst: defaultNet(is4), GW: g.AsSlice()})
 				}
 				if len(gateways) == 0 {
-					continue // it keeps the route that it has itself
+					continue // the network keeps its own route
 				}
 			}
 			if len(keep) != len(result.Routes) || i == winner {
@@ -49,9 +49,9 @@ func (c *call) reroute(r *record, plan wire.Plan, results []*current.Result) err
 	return nil
 }
 
-// winnerOf returns the index in the record of the network that has the default route of a family, and its gateways; 0 if no further network
-// has. One without gateways has the family that it has addresses of.
-func winnerOf(plan wire.Plan, results []*current.Result, is4 bool) (index int, gateways []netip.Addr) {
+// defaultRouteNetwork returns the index in the record of the network that has the default route of a family, and its gateways; 0 if no further network
+// has. A network without gateways has the default routes of the families of its addresses.
+func defaultRouteNetwork(plan wire.Plan, results []*current.Result, is4 bool) (index int, gateways []netip.Addr) {
 	for i, a := range plan.Attachments {
 		if !a.DefaultRoute {
 			continue
@@ -120,7 +120,7 @@ func setDefault(netns, name string, gateways []netip.Addr, family int) error {
 	})
 }
 
-// mtusOf returns the MTU of each interface of a network namespace. It is part of the status of a pod, and no reason to fail.
+// mtusOf returns the MTU of each interface of a network namespace. The MTU is only part of the pod's status, so errors are ignored.
 func mtusOf(netns string) map[string]int {
 	mtus := map[string]int{}
 	_ = ns.WithNetNSPath(netns, func(ns.NetNS) error {

@@ -11,13 +11,13 @@ import (
 	"github.com/containernetworking/cni/pkg/utils"
 )
 
-// MultusDir is where Multus keeps what it has attached: a file for each sandbox, by the ID of its container.
+// MultusDir is the directory where Multus records attachments: a file for each sandbox, named by the container ID.
 const MultusDir = "/var/lib/cni/multus"
 
-// maxMultusRecord bounds such a file.
-const maxMultusRecord = 8 << 20
+// maxMultusRecordSize is the maximum size of a file of Multus in bytes.
+const maxMultusRecordSize = 8 << 20
 
-// delegated is an attachment in a file of Multus. The first is the default network.
+// delegated is an attachment in a file of Multus. The first attachment of a file is the default network.
 type delegated struct {
 	Name      string   `json:"Name"`
 	Interface string   `json:"ifnameRequest"`
@@ -29,9 +29,9 @@ type delegated struct {
 	Bytes []byte `json:"Bytes"`
 }
 
-// ofMultus returns what Multus has attached a sandbox to before this program was installed; nil if that is not known. A file that cannot be read is an
-// error: without it nothing would remove what it names.
-func (c *call) ofMultus() (*record, error) {
+// multusRecord returns the attachments of a sandbox that Multus made before multus-shim was installed; nil if Multus has no record. A file that cannot
+// be read is an error, because its attachments would never be removed.
+func (c *call) multusRecord() (*record, error) {
 	// The ID is a part of a path.
 	if err := utils.ValidateContainerID(c.request.ContainerID); err != nil {
 		return nil, nil //nolint:nilerr // no sandbox of Multus has such an ID
@@ -41,8 +41,8 @@ func (c *call) ofMultus() (*record, error) {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	if err == nil && info.Size() > maxMultusRecord {
-		err = fmt.Errorf("it has %d bytes; at most %d are read", info.Size(), maxMultusRecord)
+	if err == nil && info.Size() > maxMultusRecordSize {
+		err = fmt.Errorf("it has %d bytes; at most %d are read", info.Size(), maxMultusRecordSize)
 	}
 	var raw []byte
 	if err == nil {
@@ -53,7 +53,7 @@ func (c *call) ofMultus() (*record, error) {
 		err = json.Unmarshal(raw, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what Multus has recorded of the sandbox in %s: %w", file, err)
+		return nil, fmt.Errorf("read the Multus record of the sandbox %s: %w", file, err)
 	}
 	r := &record{ContainerID: c.request.ContainerID, NetNS: c.request.NetNS, Args: c.args}
 	for i, d := range all {
@@ -75,7 +75,7 @@ func (c *call) ofMultus() (*record, error) {
 	return r, nil
 }
 
-// runtime has the values of capabilities.
+// runtime returns the values of capabilities.
 func (d delegated) runtime() map[string]any {
 	values := map[string]any{}
 	for name, value := range map[string]string{"mac": d.MAC, "infinibandGUID": d.GUID, "deviceID": d.DeviceID} {
@@ -89,10 +89,10 @@ func (d delegated) runtime() map[string]any {
 	return values
 }
 
-// forgetMultus removes the file of Multus.
-func (c *call) forgetMultus() error {
+// removeMultusRecord removes the sandbox's file of Multus.
+func (c *call) removeMultusRecord() error {
 	if err := os.Remove(filepath.Join(c.Multus, c.request.ContainerID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove what Multus has recorded of the sandbox: %w", err)
+		return fmt.Errorf("remove the Multus record of the sandbox: %w", err)
 	}
 	return nil
 }

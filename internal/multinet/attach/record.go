@@ -21,26 +21,26 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// record is all that was run for a sandbox, or may have been when it was written.
+// record has all plugin invocations of a sandbox. It is written before the first plugin runs.
 type record struct {
 	ContainerID string `json:"containerID"`
 	NetNS       string `json:"netns"`
-	// NetNSID identifies the namespace behind NetNS: paths are used again.
+	// NetNSID identifies the namespace at NetNS, since paths are reused.
 	NetNSID string      `json:"netnsID"`
 	Args    [][2]string `json:"args,omitempty"`
 	// Networks are the default network and the further ones, in the order in which they are attached.
 	Networks []network `json:"networks"`
-	// Complete is true once the ADD has succeeded, in records of earlier versions. Later ones have a file beside the record: see complete.
+	// Complete is true after a successful ADD, in records of earlier versions. Later versions have a separate file; see markComplete.
 	Complete bool `json:"complete,omitempty"`
 	// Policies is true if the rules of MultiNetworkPolicies were written.
 	Policies bool `json:"policies,omitempty"`
-	// MissingSince is when a DEL has first failed since plugins are missing on the node.
+	// MissingSince is when a DEL first failed because plugins are missing on the node.
 	MissingSince *time.Time `json:"missingSince,omitempty"`
 }
 
-// network is an attachment as it is run, byte for byte.
+// network is an attachment with the exact configuration that its plugins get.
 type network struct {
-	// Name is namespace/name of the definition; that of the network for the default one.
+	// Name is namespace/name of the definition; for the default network, the name of the network.
 	Name      string          `json:"name"`
 	Interface string          `json:"interface"`
 	Default   bool            `json:"default,omitempty"`
@@ -50,20 +50,20 @@ type network struct {
 	Rerouted bool `json:"rerouted,omitempty"`
 }
 
-// recordFormat is the only one there is.
+// recordFormat is the current format version.
 const recordFormat = 1
 
-// sealed is the content of a file: a record with its checksum.
-type sealed struct {
+// recordFile is the content of a record's file: the record with its checksum.
+type recordFile struct {
 	Format int             `json:"format"`
 	SHA256 string          `json:"sha256"`
 	Record json.RawMessage `json:"record"`
 }
 
 const (
-	suffix   = ".json"
-	damaged  = ".damaged"
-	finished = ".complete"
+	suffix         = ".json"
+	damagedSuffix  = ".damaged"
+	completeSuffix = ".complete"
 )
 
 // errDamaged is the error of a record that cannot be read.
@@ -86,7 +86,7 @@ func (s Shim) write(r record) error {
 		return fmt.Errorf("encode record: %w", err)
 	}
 	sum := sha256.Sum256(raw)
-	whole, err := json.Marshal(sealed{recordFormat, hex.EncodeToString(sum[:]), raw})
+	whole, err := json.Marshal(recordFile{recordFormat, hex.EncodeToString(sum[:]), raw})
 	if err != nil {
 		return fmt.Errorf("encode record: %w", err)
 	}
@@ -102,7 +102,7 @@ func (s Shim) read(container string) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read record: %w", err)
 	}
-	var whole sealed
+	var whole recordFile
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
@@ -110,7 +110,7 @@ func (s Shim) read(container string) (*record, error) {
 		return nil, fmt.Errorf("the record %s has format %d, expected %d", s.file(container), whole.Format, recordFormat)
 	}
 	if sum := sha256.Sum256(whole.Record); hex.EncodeToString(sum[:]) != whole.SHA256 {
-		return nil, fmt.Errorf("%w: its checksum is another one", errDamaged)
+		return nil, fmt.Errorf("%w: its checksum does not match", errDamaged)
 	}
 	var r record
 	if err := json.Unmarshal(whole.Record, &r); err != nil {
@@ -119,21 +119,21 @@ func (s Shim) read(container string) (*record, error) {
 	return &r, nil
 }
 
-// known returns the record of a sandbox. A damaged one is set aside, and made from the results that libcni keeps.
-func (c *call) known(container string) (*record, error) {
+// loadRecord returns the record of a sandbox; nil if there is none. A damaged record is renamed, and rebuilt from the cache of libcni.
+func (c *call) loadRecord(container string) (*record, error) {
 	r, err := c.read(container)
 	if !errors.Is(err, errDamaged) {
 		return r, err
 	}
-	if err := os.Rename(c.file(container), c.file(container)+damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("set the damaged record aside: %w", err)
+	if err := os.Rename(c.file(container), c.file(container)+damagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("rename the damaged record: %w", err)
 	}
 	attachments, err := c.cni.GetCachedAttachments(container)
 	if err != nil || len(attachments) == 0 {
 		return nil, err
 	}
 	r = &record{ContainerID: container, NetNS: attachments[0].NetNS, Args: attachments[0].CniArgs}
-	// The default network, whose interface the runtime names, is the first; the order of the others is not known any more.
+	// The default network, whose interface the runtime names, is the first; the order of the others is lost.
 	isDefault := func(a *libcni.NetworkAttachment) bool { return a.IfName == c.request.IfName }
 	slices.SortStableFunc(attachments, func(a, b *libcni.NetworkAttachment) int {
 		switch {
@@ -150,15 +150,15 @@ func (c *call) known(container string) (*record, error) {
 	return r, c.write(*r)
 }
 
-// complete notes that the ADD of a record has succeeded. It is a file of its own, which is not synced: after a power failure no sandbox lives, and the
-// record, which says what to remove, must not be at risk. A record that has changed meanwhile is written again.
-func (s Shim) complete(r record) error {
+// markComplete records that the ADD of a record has succeeded, in a separate file that is not synced: no sandbox survives a power failure, and the
+// markComplete notes
+func (s Shim) markComplete(r record) error {
 	if slices.ContainsFunc(r.Networks, func(n network) bool { return n.Rerouted }) {
 		if err := s.write(r); err != nil {
 			return err
 		}
 	}
-	f, err := os.OpenFile(s.sandbox(r.ContainerID, finished), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(s.sandbox(r.ContainerID, completeSuffix), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("note that the sandbox is complete: %w", err)
 	}
@@ -167,11 +167,11 @@ func (s Shim) complete(r record) error {
 
 // isComplete reports whether the ADD of a record has succeeded.
 func (s Shim) isComplete(r record) bool {
-	return r.Complete || exists(s.sandbox(r.ContainerID, finished))
+	return r.Complete || exists(s.sandbox(r.ContainerID, completeSuffix))
 }
 
-func (s Shim) forget(container string) error {
-	if err := os.Remove(s.sandbox(container, finished)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (s Shim) removeRecord(container string) error {
+	if err := os.Remove(s.sandbox(container, completeSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.Remove(s.file(container)); !errors.Is(err, fs.ErrNotExist) {
@@ -180,11 +180,11 @@ func (s Shim) forget(container string) error {
 	return nil
 }
 
-// containers are the sandboxes that have a record.
-func (s Shim) containers() ([]string, error) { return s.endingIn(suffix) }
+// containers returns the container IDs of the sandboxes that have a record.
+func (s Shim) containers() ([]string, error) { return s.withSuffix(suffix) }
 
-// endingIn are the sandboxes that have a file with an ending.
-func (s Shim) endingIn(ending string) ([]string, error) {
+// withSuffix returns the container IDs of the sandboxes that have a file with a suffix.
+func (s Shim) withSuffix(ending string) ([]string, error) {
 	entries, err := os.ReadDir(s.sandboxes())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -201,11 +201,11 @@ func (s Shim) endingIn(ending string) ([]string, error) {
 	return names, nil
 }
 
-// lockPause is how often a lock that another process has is tried again.
-const lockPause = 20 * time.Millisecond
+// lockRetryInterval is the time between two attempts to get a lock that another process holds.
+const lockRetryInterval = 20 * time.Millisecond
 
-// lock lets one process at a time work on a sandbox. Locks are files of a directory that is empty after a restart of the node; their number
-// is bounded, so that now and then two sandboxes share one.
+// lock lets one process at a time work on a sandbox. Locks are files of a directory that is empty after a restart of the node. Their number is
+// bounded, so two sandboxes may share a lock.
 func (s Shim) lock(ctx context.Context, container string) (unlock func(), err error) {
 	sum := sha256.Sum256([]byte(container))
 	return s.flock(ctx, hex.EncodeToString(sum[:])[:3])
@@ -230,8 +230,8 @@ func (s Shim) flock(ctx context.Context, name string) (unlock func(), err error)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(cniproto.Errorf(cniproto.CodeTryAgain, "another call works on the sandbox"), f.Close())
-		case <-time.After(lockPause):
+			return nil, errors.Join(cniproto.Errorf(cniproto.CodeTryAgain, "another process works on the sandbox"), f.Close())
+		case <-time.After(lockRetryInterval):
 		}
 	}
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// Sandbox is a sandbox with further networks, from the moment before the first plugin runs until all of it is removed.
+// Sandbox is a sandbox with further networks. It exists from before the first plugin runs until all attachments are removed.
 type Sandbox struct {
 	Pod wire.Pod
 	ID  string
-	// NetNS is the path of the network namespace, and NetNSID what identifies it.
+	// NetNS is the path of the network namespace, NetNSID its identity.
 	NetNS, NetNSID string
-	// Networks are the further networks. Of each, Name and Interface are set.
+	// Networks are the further networks, with the fields Name and Interface.
 	Networks []wire.Network
 }
 
-// Lives reports whether the path is still that of the sandbox's network namespace.
+// Lives reports whether the sandbox's network namespace still exists at its path.
 func (s Sandbox) Lives() bool {
 	id, err := nsid.Of(nsid.BelowRun(s.NetNS))
 	return err == nil && (id == s.NetNSID || s.NetNSID == "")
 }
 
-// ReadSandboxes returns the sandboxes that have a record in the shim's directory. A record that cannot be read is left to the shim.
+// ReadSandboxes returns the sandboxes that have a record in the shim's directory. It skips records that cannot be read; the shim handles them.
 func ReadSandboxes(state string) ([]Sandbox, error) {
 	shim := Shim{State: state}
 	containers, err := shim.containers()

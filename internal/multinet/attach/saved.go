@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// Saved is what is known on the disk of a sandbox that is attached.
+// Saved is the state on disk of an attached sandbox.
 type Saved struct {
 	Pod     wire.Pod
 	Sandbox string
@@ -21,7 +21,7 @@ type Saved struct {
 	Networks []wire.Network
 }
 
-// cached is a result as libcni keeps it.
+// cached is an entry of libcni's result cache.
 type cached struct {
 	ContainerID string          `json:"containerId"`
 	IfName      string          `json:"ifName"`
@@ -31,8 +31,7 @@ type cached struct {
 	Result      json.RawMessage `json:"result"`
 }
 
-// ReadSaved returns the sandboxes whose networks are attached, from the shim's directory. Files that are being written are left out: they
-// are there the next time.
+// ReadSaved returns the sandboxes whose networks are attached, from the shim's directory. It skips files that are being written.
 func ReadSaved(state string) ([]Saved, error) {
 	dir := filepath.Join(state, "results")
 	entries, err := os.ReadDir(dir)
@@ -63,7 +62,7 @@ func ReadSaved(state string) ([]Saved, error) {
 	return all, nil
 }
 
-// saved puts the results of a sandbox in the order of its record. A sandbox without one has only its default network.
+// saved orders the results of a sandbox as in its record. A sandbox without a record has only its default network.
 func (s Shim) saved(container string, found []cached) (Saved, bool) {
 	first := found[0]
 	out := Saved{Pod: podOf(first.Args), Sandbox: container, NetNS: first.NetNS}
@@ -83,11 +82,34 @@ func (s Shim) saved(container string, found []cached) (Saved, bool) {
 		}
 		w := wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: found[i].Result, MTU: mtus[n.Interface]}
 		if file, ok := n.Runtime[capabilityDeviceInfo].(string); ok {
-			w.DeviceInfo, _ = readDeviceInfo(file) // the daemon's container may not have it
+			w.DeviceInfo, _ = readDeviceInfo(file) // the file may not exist in the daemon's container
 		}
 		out.Networks = append(out.Networks, w)
 	}
 	return out, true
+}
+
+// PodsWithFurtherNetworks returns namespace/name of the pods with a record of further networks, including pods whose ADD or DEL is incomplete. For a
+// record that cannot be read, it returns the path of the file.
+func PodsWithFurtherNetworks(state string) ([]string, error) {
+	s := Shim{State: state}
+	containers, err := s.containers()
+	if err != nil {
+		return nil, err
+	}
+	var pods []string
+	for _, container := range containers {
+		r, err := s.read(container)
+		switch {
+		case err != nil:
+			pods = append(pods, s.file(container))
+		case r != nil && len(r.Networks) > 1:
+			pod := podOf(r.Args)
+			pods = append(pods, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	slices.Sort(pods)
+	return slices.Compact(pods), nil
 }
 
 func podOf(args [][2]string) wire.Pod {

@@ -172,7 +172,7 @@ func TestCHECKAsksForTheRulesOfPolicies(t *testing.T) {
 		if got := slices.Contains(f.asked, wire.CommandCheckPolicies); got != policies {
 			t.Errorf("policies %v: %q", policies, f.asked)
 		}
-		f.planErr = cniproto.Errorf(cniproto.CodeInternal, "another program has changed the rules")
+		f.planErr = cniproto.Errorf(cniproto.CodeInternal, "a third party has changed the rules")
 		if _, err := f.do(cniproto.Check, annotated); (err != nil) != policies {
 			t.Errorf("policies %v: %v", policies, err)
 		}

@@ -19,39 +19,39 @@ import (
 )
 
 const (
-	// sweepEvery is how often what belongs to no sandbox is looked for; the first call after a restart of the node does it at once.
-	sweepEvery = 5 * time.Minute
-	// sweepLimit is how long a call works on that, so that a pod does not wait for it.
-	sweepLimit = 2 * time.Second
+	// sweepInterval is the time between two sweeps; the first invocation after a restart of the node sweeps at once.
+	sweepInterval = 5 * time.Minute
+	// sweepTimeout bounds the sweep of one invocation, since a pod waits for it.
+	sweepTimeout = 2 * time.Second
 )
 
-// sweep removes what belongs to no network namespace any more: after a power failure, or when a runtime has forgotten a DEL. Runtimes
-// do not all call GC. One process at a time does it, and goes on where another's time was over; an error is tried again by a later call.
+// sweep removes attachments whose network namespace no longer exists, for example after a power failure, since not all runtimes call GC. One process
+// at a time sweeps, and continues where an earlier sweep timed out. A later invocation retries after an error.
 func (c *call) sweep(ctx context.Context) {
 	marker := filepath.Join(c.Run, "swept")
-	if info, err := os.Stat(marker); err == nil && c.Now().Sub(info.ModTime()) < sweepEvery {
+	if info, err := os.Stat(marker); err == nil && c.Now().Sub(info.ModTime()) < sweepInterval {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	trying, stop := context.WithTimeout(ctx, lockPause/2)
+	tryCtx, stop := context.WithTimeout(ctx, lockRetryInterval/2)
 	defer stop()
-	unlock, err := c.flock(trying, "sweep")
+	unlock, err := c.flock(tryCtx, "sweep")
 	if err != nil {
 		return
 	}
 	defer unlock()
 	err = c.sweepAll(ctx)
 	if ctx.Err() != nil {
-		return // what is left is removed by the next call
+		return // the next invocation continues
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "multus-shim: what an earlier sandbox has left is not removed; it is tried again later:", err)
+		fmt.Fprintln(os.Stderr, "multus-shim: attachments of an earlier sandbox are not removed; a later invocation retries:", err)
 	}
-	_ = os.WriteFile(marker, nil, 0o600) // without it the next call looks again
+	_ = os.WriteFile(marker, nil, 0o600) // without the marker the next invocation sweeps again
 }
 
-// sweepAll removes records and results whose network namespaces are gone.
+// sweepAll removes records and results whose network namespaces no longer exist.
 func (c *call) sweepAll(ctx context.Context) error {
 	containers, err := c.containers()
 	errs := []error{err}
@@ -62,7 +62,7 @@ func (c *call) sweepAll(ctx context.Context) error {
 	attachments, err := c.cni.GetCachedAttachments("")
 	errs = append(errs, err)
 	for _, a := range attachments {
-		// A sandbox with a record is handled by it.
+		// sweepRecord handles sandboxes with a record.
 		if !slices.Contains(containers, a.ContainerID) {
 			errs = append(errs, c.sweepResult(ctx, a))
 		}
@@ -76,7 +76,7 @@ func (c *call) sweepRecord(ctx context.Context, container string) error {
 		return err
 	}
 	defer unlock()
-	r, err := c.known(container)
+	r, err := c.loadRecord(container)
 	if err != nil || r == nil {
 		return err
 	}
@@ -91,9 +91,9 @@ func (c *call) sweepRecord(ctx context.Context, container string) error {
 	return c.undo(ctx, *r)
 }
 
-// sweepNotes removes notes of ADDs without a record: a version that does not know of them removes records alone.
+// sweepNotes removes the files of markComplete without a record: earlier versions remove only the record.
 func (c *call) sweepNotes(ctx context.Context) error {
-	names, err := c.endingIn(finished)
+	names, err := c.withSuffix(completeSuffix)
 	errs := []error{err}
 	for _, container := range names {
 		if exists(c.file(container)) {
@@ -104,8 +104,8 @@ func (c *call) sweepNotes(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		if !exists(c.file(container)) { // no ADD has begun meanwhile
-			errs = append(errs, c.forget(container))
+		if !exists(c.file(container)) { // no ADD has started in the meantime
+			errs = append(errs, c.removeRecord(container))
 		}
 		unlock()
 	}
@@ -129,7 +129,7 @@ func (c *call) sweepResult(ctx context.Context, a *libcni.NetworkAttachment) err
 	})
 }
 
-// collect removes what the runtime does not name.
+// collect implements GC: it removes the sandboxes that the runtime does not list as valid.
 func (c *call) collect(ctx context.Context) error {
 	var read struct {
 		Valid []types.GCAttachment `json:"cni.dev/valid-attachments"`
@@ -144,7 +144,7 @@ func (c *call) collect(ctx context.Context) error {
 			errs = append(errs, c.collectRecord(ctx, container))
 		}
 	}
-	// A network that has another list than at its ADD is collected by the cached one; plugins learn what is valid by this one.
+	// libcni uses the cached lists for attachments that are not valid; the plugins of this list get the valid ones.
 	errs = append(errs, c.cni.GCNetworkList(ctx, c.own, &libcni.GCArgs{ValidAttachments: read.Valid}))
 	return errors.Join(errs...)
 }
@@ -155,7 +155,7 @@ func (c *call) collectRecord(ctx context.Context, container string) error {
 		return err
 	}
 	defer unlock()
-	r, err := c.known(container)
+	r, err := c.loadRecord(container)
 	if err != nil || r == nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package definition reads the CNI configuration of a NetworkAttachmentDefinition, and makes of it what is run for a pod. It is strict: a
-// definition is written by any account with that right in a namespace, and its plugins run as root on nodes. What a plugin would read in another
-// way than this package is refused. The package is pure: what is on a node its caller says (Rules).
+// Package definition reads the CNI configuration of a NetworkAttachmentDefinition, and returns the configuration that runs for a pod. It is strict: any
+// account with that permission in a namespace writes definitions, and their plugins run as root on nodes. It refuses a configuration that a plugin
+// could read in another way than this package. The package is pure: its caller provides the state of the node (Rules).
 package definition
 
 import (
@@ -24,41 +24,43 @@ import (
 const (
 	// Rule is the origin of all errors of this package.
 	Rule = "network-attachment-definition"
-	// MaxSize is how long a configuration may be in bytes.
+	// MaxSize is the maximum size of a configuration in bytes.
 	MaxSize = 128 << 10
-	// MaxPlugins is how many plugins one may have.
+	// MaxPlugins is the maximum number of plugins of a configuration.
 	MaxPlugins = 16
 )
 
-// whereaboutsType is the address manager that all nodes share.
+// whereaboutsType is the IPAM plugin whose ranges all nodes share.
 const whereaboutsType = "whereabouts"
 
-// Rules are what a definition may use.
+// Rules limit what a definition may use.
 type Rules struct {
 	// DefaultNetwork is the name of the pod network in its CNI configuration, whose address records no definition may share.
 	DefaultNetwork string
 	// ReservedBridges are bridges of the cluster's networks.
 	ReservedBridges []string
-	// Uplinks are the interfaces of the node that have its addresses or a default route; nil if they are not known.
+	// ReservedPlugins are the plugins with which agents of the cluster's networks are called.
+	ReservedPlugins []string
+	// Uplinks are the interfaces of the node that have its addresses or a default route; nil if unknown.
 	Uplinks []string
-	// Node is the name of the node, Interfaces are those that it has; nil if they are not known.
+	// Node is the name of the node, Interfaces are its interfaces; nil if unknown.
 	Node       string
 	Interfaces []string
-	// Restricted is not nil for a definition that may only use what it names.
+	// Restricted limits the definition further; nil for no limit.
 	Restricted *Restricted
 }
 
-// Restricted narrows the definitions of tenants.
+// Restricted has the limits of tenants' definitions.
 type Restricted struct {
 	// Namespace is that of the definition.
 	Namespace string
 	// Masters are the interfaces that macvlan may use.
 	Masters []string
-	// Networks are those that addresses may not be in.
+	// Networks are the networks of the cluster, whose addresses a definition may not use.
 	Networks []netip.Prefix
 }
 
-// Definition is a configuration that was read.
+// Definition is a valid configuration.
 type Definition struct {
 	// Namespace and Name are those of the NetworkAttachmentDefinition, Network is the network's name in the configuration.
 	Namespace, Name, Network string
@@ -113,7 +115,7 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// split makes a list of a configuration with one plugin.
+// split sets head and plugins, from a list or from a configuration with one plugin.
 func (d *Definition) split(o map[string]any) {
 	d.head = o
 	if list, ok := o["plugins"].([]any); ok {
@@ -166,12 +168,13 @@ func (d *Definition) checkHead(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// Attach returns what is run for a pod that has selected the network.
+// Attach returns the attachment of a pod that has selected the network.
 func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.ErrorList) {
 	a := wire.Attachment{Network: d.Namespace + "/" + d.Name, Interface: s.Interface, DefaultRoute: s.DefaultRoute, Gateways: s.Gateways}
 	runtime, errs := d.runtime(s)
 	a.Runtime = runtime
 	if d.rules.Restricted != nil {
+		errs = append(errs, d.rules.Restricted.checkAddresses(s.CNIArgs, field.NewPath("cni-args"))...)
 		for i, ip := range s.IPs {
 			errs = append(errs, d.rules.Restricted.checkAddresses(ip, field.NewPath("ips").Index(i))...)
 		}
@@ -184,8 +187,8 @@ func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.Error
 	return a, sorted(errs)
 }
 
-// runtime has the values of the capabilities that a selection needs. A capability that no plugin declares is an error: the pod would start
-// without what it asked for.
+// runtime returns the values of the capabilities that a selection needs. A capability that no plugin declares is an error, because the pod would start
+// without the requested setting.
 func (d *Definition) runtime(s selection.Selection) (map[string]any, field.ErrorList) {
 	values := map[string]any{}
 	if len(s.IPs) > 0 {
@@ -220,11 +223,11 @@ func (d *Definition) runtime(s selection.Selection) (map[string]any, field.Error
 	return values, errs
 }
 
-// smallestBurst is the burst in bits of a limit whose burst the pod leaves out: the plugin refuses none. It is what a second at the
-// rate has, and at least 256 packets of Ethernet.
+// smallestBurst returns the burst in bits of a limit without a burst, which the plugin requires: one second at the rate, and at least 256 Ethernet
+// packets.
 func smallestBurst(rate int64) int64 {
 	const packets = 256 * 1514 * 8
-	// The plugin takes at most 32 bits of bytes.
+	// The plugin's limit is a 32-bit number of bytes.
 	const most = (1<<32 - 1) * 8
 	return min(max(rate, packets), most)
 }
@@ -253,7 +256,7 @@ func (d *Definition) declares(capability string) bool {
 	})
 }
 
-// list is the configuration list, with the arguments of the pod merged into args.cni of each plugin: the pod's win.
+// list returns the configuration list, with the arguments of the pod merged into args.cni of each plugin. The pod's arguments take precedence.
 func (d *Definition) list(args map[string]any) ([]byte, error) {
 	head := map[string]any{"name": d.Network, "cniVersion": d.version(), "loadOnlyInlinedPlugins": true}
 	for _, key := range []string{"disableCheck", "disableGC"} {
@@ -276,7 +279,7 @@ func (d *Definition) list(args map[string]any) ([]byte, error) {
 	return json.Marshal(head)
 }
 
-// version is the CNI version of a definition; one that says none has the oldest, as the specification has it.
+// version returns the CNI version of a definition; the oldest if it names none, as the specification requires.
 func (d *Definition) version() string {
 	if version, ok := d.head["cniVersion"].(string); ok {
 		return version
@@ -300,13 +303,13 @@ func merged(own any, args map[string]any) map[string]any {
 	return all
 }
 
-// Type returns the first plugin of a definition.
+// Type returns the type of a definition's first plugin.
 func (d *Definition) Type() string {
 	name, _ := d.plugins[0]["type"].(string)
 	return name
 }
 
-// Types returns the plugins of a definition and their address managers, each once.
+// Types returns the types of a definition's plugins and IPAM plugins, sorted and without duplicates.
 func (d *Definition) Types() []string {
 	var types []string
 	for _, p := range d.plugins {
@@ -322,10 +325,10 @@ func (d *Definition) Types() []string {
 	return slices.Compact(types)
 }
 
-// short is a value as errors show it.
+// short returns a value as errors show it.
 func short(value any) string { return strictjson.Short(fmt.Sprint(value)) }
 
-// WithDevice returns a list whose plugins get a device, under the names that they know it by.
+// WithDevice returns a list whose plugins get a device, as deviceID and pciBusID.
 func WithDevice(list []byte, id string) ([]byte, error) {
 	var head map[string]any
 	d := json.NewDecoder(bytes.NewReader(list))

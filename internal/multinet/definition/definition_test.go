@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
 )
 
-var rules = Rules{DefaultNetwork: "pods", ReservedBridges: []string{"cni0"}, Uplinks: []string{"eth0"}}
+var rules = Rules{DefaultNetwork: "pods", ReservedBridges: []string{"cni0"}, ReservedPlugins: []string{"pod-network"}, Uplinks: []string{"eth0"}}
 
 func restricted() Rules {
 	r := rules
@@ -133,8 +133,13 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"reads a file as name servers", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","resolvConf":"/etc/shadow"}}`, "/etc/resolv.conf", false},
 		{"acts as the node in the API", `{"type":"x","kubeconfig":"/var/lib/kubelet/kubeconfig"}`, "cannot name files", false},
 		{"the same, deeper", `{"type":"x","ipam":{"type":"whereabouts","kubernetes":{"kubeconfig":"/k"}}}`, "cannot name files", false},
-		{"writes a log over a file", `{"type":"x","log_file":"/etc/passwd","logFile":"/etc/passwd"}`, "cannot name files", false},
+		{"writes a log over a file", `{"type":"x","logFile":"/etc/passwd"}`, "config.logFile", false},
+		{"the same, in the spelling of others", `{"type":"x","log_file":"/etc/passwd"}`, "config.log_file", false},
 		{"talks to a socket of its choice", `{"type":"x","socketPath":"/run/containerd/containerd.sock"}`, "cannot name files", false},
+		{"the same, by the key of the shim", `{"type":"macvlan","master":"eth1","socket":"/run/containerd/containerd.sock","ipam":{"type":"whereabouts","range":"192.0.3.0/24"}}`, "config.socket", false},
+		{"the same, by the key of Open vSwitch", `{"type":"x","socket_file":"unix:/run/openvswitch/db.sock"}`, "config.socket_file", false},
+		{"calls the agent of the pod network", `{"type":"pod-network"}`, "cannot be used", false},
+		{"the same, as an address manager", `{"type":"tap","ipam":{"type":"pod-network"}}`, "cannot be used", false},
 		{"runs a program outside of the directory", `{"type":"../../bin/sh"}`, "plain name", false},
 		{"the same, as an address manager", `{"type":"tap","ipam":{"type":"/bin/sh"}}`, "plain name", false},
 		{"calls the shim again", `{"type":"multus-shim","delegate":{"name":"x","type":"tap"}}`, "cannot be used", false},
@@ -159,6 +164,7 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"a gateway on the node", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","isGateway":true}`, "node itself", true},
 		{"addresses of the node alone", `{"type":"macvlan","master":"eth1","ipam":{"type":"host-local"}}`, "supported values", true},
 		{"the address of a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/24"}]}}`, "which the cluster uses", true},
+		{"the same, by arguments, which static prefers", `{"type":"macvlan","master":"eth1","args":{"cni":{"ips":["10.128.0.9/14"]}},"ipam":{"type":"static"}}`, "config.args.cni.ips", true},
 		{"the same, mapped into IPv6", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"::ffff:10.128.0.9/120"}]}}`, "which the cluster uses", true},
 		{"a range of Services", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"172.30.1.1-172.30.1.9/16"}}`, "which the cluster uses", true},
 		{"a route to the nodes", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"192.0.2.0/25"}]}}`, "which the cluster uses", true},
@@ -194,6 +200,9 @@ func TestWhatRestrictedDefinitionsMayUse(t *testing.T) {
 	d, errs := Parse("tenant", "x", `{"type":"macvlan","master":"eth1","capabilities":{"ips":true},"ipam":{"type":"static"}}`, restricted())
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
+	}
+	if _, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"ips": []any{"10.128.0.9/14"}}}); len(errs) == 0 {
+		t.Error("the address of a pod is accepted in cni-args")
 	}
 	if _, errs := d.Attach(selection.Selection{IPs: []string{"10.128.0.9/14"}}); len(errs) == 0 {
 		t.Error("a pod asks for the address of another one, and gets it")

@@ -12,13 +12,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
 
-// checkEgressRouter has the configuration of the plugin that is ours checked before a pod needs it.
+// checkEgressRouter checks the configuration of the plugin egress-router before a pod uses it.
 func checkEgressRouter(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
 	if p["type"] != egressrouter.Type {
 		return nil
 	}
 	if _, named := p["name"]; !named {
-		// The network's own name is put in when a pod is attached.
+		// The name of the network is set when a pod is attached.
 		p = maps.Clone(p)
 		p["name"] = egressrouter.Type
 	}
@@ -54,7 +54,7 @@ func (r *Restricted) checkEgressRouter(p map[string]any, at *field.Path) field.E
 	return append(errs, r.checkAddresses(ip["addresses"], at.Child("ip", "addresses"))...)
 }
 
-// notAMaster is the error of an interface that restricted definitions may not use.
+// notAMaster returns the error of an interface that restricted definitions may not use.
 func (r *Restricted) notAMaster(at *field.Path, value any) *field.Error {
 	return field.Invalid(at, short(value), fmt.Sprintf("is not one of the interfaces that spec.multiNetwork.restricted.masters of the Network names: %s", strings.Join(r.Masters, ", ")))
 }

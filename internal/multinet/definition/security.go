@@ -18,33 +18,33 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// known are the keys that decide what a plugin does on a node. Decoders of Go match keys without regard to case, and take a later one: a
-// key that only differs from these in its letters would be read by the plugin, and not by the checks here.
-var known = []string{
+// securityKeys are the keys that affect what a plugin does on a node. Go's JSON decoder ignores case, and uses the last of several keys: a plugin would
+// read a key that differs from these only in case, and the checks here would not.
+var securityKeys = []string{
 	"name", "cniVersion", "type", "plugins", "ipam", "capabilities", "args", "runtimeConfig", "prevResult", "delegate",
 	"master", "mode", "bridge", "device", "hwaddr", "kernelpath", "pciBusID", "vlan", "linkInContainer",
-	"dataDir", "resolvConf", "kubeconfig", "kubernetes", "log_file", "logFile", "daemonSocketPath", "socketPath", "socketDir", "confDir", "binDir", "configuration_path",
+	"dataDir", "resolvConf", "kubeconfig", "kubernetes", "log_file", "logFile", "socket", "socket_file", "daemonSocketPath", "socketPath", "socketDir", "confDir", "binDir", "configuration_path",
 	"range", "ranges", "subnet", "addresses", "address", "ipRanges", "routes", "sysctl",
 }
 
-// ours are programs that only runtimes and the pod network's agents call.
-var ours = []string{delegate.Shim, "multus", "multus-cni"}
+// reservedTypes are plugins that only runtimes and the agents of the pod network may call.
+var reservedTypes = []string{delegate.Shim, "multus", "multus-cni"}
 
-// paths are keys with a path of the node, and where it may be; an empty directory is nowhere.
+// paths maps keys whose value is a path on the node to the directory in which it must be; empty if no path is allowed.
 var paths = map[string]string{
 	"dataDir": "/var/lib/cni/networks", "resolvConf": "/etc/resolv.conf", "kubeconfig": "", "kubernetes": "", "logFile": "", "daemonSocketPath": "",
-	"socketPath": "", "socketDir": "", "confDir": "", "binDir": "", "configuration_path": "",
+	"log_file": "", "socket": "", "socket_file": "", "socketPath": "", "socketDir": "", "confDir": "", "binDir": "", "configuration_path": "",
 }
 
-// checkSpelling finds keys that a decoder takes for another one, in all objects.
+// checkSpelling reports keys that a decoder confuses with another one, in all objects.
 func checkSpelling(value any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch v := value.(type) {
 	case *strictjson.Object:
 		for i, key := range v.Keys {
 			same := func(other string) bool { return other != key && strings.EqualFold(other, key) }
-			if j := slices.IndexFunc(known, same); j >= 0 && !slices.Contains(known, key) {
-				errs = append(errs, field.Forbidden(at.Child(key), fmt.Sprintf("differs from %q only in its letters; write %q", known[j], known[j])))
+			if j := slices.IndexFunc(securityKeys, same); j >= 0 && !slices.Contains(securityKeys, key) {
+				errs = append(errs, field.Forbidden(at.Child(key), fmt.Sprintf("differs from %q only in its letters; write %q", securityKeys[j], securityKeys[j])))
 			} else if slices.ContainsFunc(v.Keys[:i], same) {
 				errs = append(errs, field.Forbidden(at.Child(key), "differs from another key only in its letters; remove one of them"))
 			}
@@ -62,7 +62,7 @@ func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 	if p == nil {
 		return field.ErrorList{field.Forbidden(at, "is not an object")}
 	}
-	errs := checkType(p["type"], at.Child("type"))
+	errs := checkType(p["type"], at.Child("type"), rules)
 	for _, key := range []string{"prevResult", "runtimeConfig"} {
 		if _, set := p[key]; set {
 			errs = append(errs, field.Forbidden(at.Child(key), "is made for each pod and cannot be part of a definition; remove it"))
@@ -80,7 +80,7 @@ func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 			return append(errs, field.Forbidden(at.Child("ipam"), "is not an object"))
 		}
 		if len(o) > 0 {
-			errs = append(errs, checkType(o["type"], at.Child("ipam", "type"))...)
+			errs = append(errs, checkType(o["type"], at.Child("ipam", "type"), rules)...)
 			errs = append(errs, checkAddresses(p, o, at)...)
 		}
 	}
@@ -90,21 +90,21 @@ func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 	return errs
 }
 
-// checkType checks a plugin's name: a program in the directory of plugins, and none of the shims.
-func checkType(value any, at *field.Path) field.ErrorList {
+// checkType checks that a plugin's name is a plain file name, and not reserved.
+func checkType(value any, at *field.Path, rules Rules) field.ErrorList {
 	name, ok := value.(string)
 	switch {
 	case !ok || name == "":
 		return field.ErrorList{field.Required(at, "must be the name of a CNI plugin")}
 	case !validNetwork(name):
 		return field.ErrorList{field.Invalid(at, short(name), "must be the plain name of a CNI plugin: letters, digits, dot, hyphen and underscore")}
-	case slices.Contains(ours, name):
+	case slices.Contains(reservedTypes, name), slices.Contains(rules.ReservedPlugins, name):
 		return field.ErrorList{field.Invalid(at, name, "cannot be used in a definition; name the plugin that makes the interface")}
 	}
 	return nil
 }
 
-// checkAddresses has the configuration of the address manager that is ours checked before a pod needs it.
+// checkAddresses checks the configuration of the IPAM plugin whereabouts before a pod uses it.
 func checkAddresses(p, ipam map[string]any, at *field.Path) field.ErrorList {
 	if ipam["type"] != whereaboutsType {
 		return nil
@@ -134,13 +134,16 @@ func checkCapabilities(value any, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// checkPaths checks paths of the node in all objects of a plugin: plugins read and write there as root.
+// checkPaths checks paths on the node in all objects of a plugin, since plugins read and write them as root. Our own plugins ignore log_file, which
+// definitions of other clusters have.
 func checkPaths(value any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch v := value.(type) {
 	case map[string]any:
+		ignoresLogFile := v["type"] == egressrouter.Type || v["type"] == whereaboutsType
 		for key, inner := range v {
 			dir, isPath := paths[key]
+			isPath = isPath && !(key == "log_file" && ignoresLogFile)
 			text, isText := inner.(string)
 			switch {
 			case !isPath:
@@ -159,7 +162,7 @@ func checkPaths(value any, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// checkDevices checks that a plugin does not take an interface that the node itself needs.
+// checkDevices checks that a plugin does not take over an interface that the node needs.
 func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
 	var errs field.ErrorList
 	text := func(key string) string { s, _ := p[key].(string); return s }
@@ -207,7 +210,7 @@ func checkMaster(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 	return field.ErrorList{field.Invalid(at.Child(key), name, fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))}
 }
 
-// masterOf returns the key by which a plugin names the interface of the node that it uses, and its name; empty if it names none.
+// masterOf returns the key and the name of the node's interface that a plugin uses; empty if it names none.
 func masterOf(p map[string]any) (key, name string) {
 	key = map[any]string{"macvlan": "master", "ipvlan": "master", "vlan": "master", "host-device": "device"}[p["type"]]
 	if key == "" || p["linkInContainer"] == true {
@@ -228,13 +231,13 @@ func (d *Definition) Master() string {
 	return name
 }
 
-// BridgePrefix begins the names of bridges that definitions of a namespace may use when definitions are restricted.
+// BridgePrefix returns the prefix of the names of bridges that restricted definitions of a namespace may use.
 func BridgePrefix(namespace string) string {
 	sum := sha256.Sum256([]byte(namespace))
 	return "br" + hex.EncodeToString(sum[:3]) + "-"
 }
 
-// allowed are the plugins of restricted definitions, and their address managers.
+// allowed and allowedIPAM are the plugins and IPAM plugins of restricted definitions.
 var (
 	allowed     = []string{"macvlan", "bridge", "tuning", "bandwidth", "sbr", egressrouter.Type}
 	allowedIPAM = []string{"static", "whereabouts", "dhcp"}
@@ -265,6 +268,8 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 			}
 		}
 	}
+	// The plugin static prefers the addresses of args to those of ipam.
+	errs = append(errs, r.checkAddresses(p["args"], at.Child("args"))...)
 	ipam, _ := p["ipam"].(map[string]any)
 	if len(ipam) == 0 {
 		return errs
@@ -275,7 +280,7 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 	return append(errs, r.checkAddresses(ipam, at.Child("ipam"))...)
 }
 
-// checkAddresses refuses addresses of pods, Services and nodes, in every value of an address manager's configuration that is one.
+// checkAddresses refuses addresses of pods, Services and nodes in all values of an IPAM configuration.
 func (r *Restricted) checkAddresses(value any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch v := value.(type) {
@@ -314,7 +319,7 @@ func prefixOf(text string) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// unmapped returns a prefix, and that of IPv4 if it is one of IPv4 addresses in IPv6.
+// unmapped returns a prefix, with IPv4-mapped IPv6 addresses converted to IPv4.
 func unmapped(p netip.Prefix) netip.Prefix {
 	const mapped = 96
 	if p.Addr().Is4In6() && p.Bits() >= mapped {

@@ -1,6 +1,6 @@
-// Package delegate is the form of a CNI configuration with which pods can have further networks: a list whose only plugin is the
-// shim multus-shim, with the network's own list inside. For a pod that asks for nothing else, the shim runs that list. The shape is
-// decided here alone; agents of networks write it, and the shim reads it. The package is pure.
+// Package delegate defines the CNI configuration with which pods can have further networks: a list whose only plugin is multus-shim, with the list of
+// the pod network inside. For a pod without further networks, the shim runs that list. Agents of pod networks write the configuration, and the shim
+// reads it. The package is pure.
 package delegate
 
 import (
@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// Shim is the type of the plugin, and the name of its program.
+	// Shim is the type of the plugin, and the name of its binary.
 	Shim = "multus-shim"
-	// CapabilityAnnotations has container runtimes pass the annotations of the pod.
+	// CapabilityAnnotations is the capability for which container runtimes pass the annotations of the pod.
 	CapabilityAnnotations = "io.kubernetes.cri.pod-annotations"
 )
 
@@ -26,13 +26,13 @@ type Conf struct {
 	Type       string `json:"type"`
 	// Capabilities are those of the plugins in the list, and CapabilityAnnotations.
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
-	// Delegate is the network's own list, byte for byte but for white space.
+	// Delegate is the list of the pod network, unchanged except for white space.
 	Delegate json.RawMessage `json:"delegate"`
-	// RuntimeConfig is what the runtime passes for a call, by capability.
+	// RuntimeConfig has the values that the runtime passes, by capability.
 	RuntimeConfig map[string]json.RawMessage `json:"runtimeConfig,omitempty"`
 }
 
-// list are the keys of a network's list, or of a configuration with one plugin, that matter to the wrapper.
+// list has the keys of a network's list, or of a configuration with one plugin, that Wrap uses.
 type list struct {
 	CNIVersion   string          `json:"cniVersion"`
 	Name         string          `json:"name"`
@@ -48,8 +48,8 @@ type plugin struct {
 	Capabilities map[string]bool `json:"capabilities"`
 }
 
-// Wrap returns the configuration in which the shim has a network's own: a list, or a configuration with one plugin. It has the same
-// network name and CNI version, so that pods that were attached without the shim are removed through it.
+// Wrap returns the shim's configuration around that of a network: a list, or a configuration with one plugin. It keeps the network name and CNI
+// version, so that the shim can remove pods that were attached without it.
 func Wrap(own []byte) ([]byte, error) {
 	if err := strictjson.Check(string(own)); err != nil {
 		return nil, fmt.Errorf("wrap CNI configuration: %w", err)
@@ -103,7 +103,7 @@ func (l list) check() error {
 	return errors.Join(errs...)
 }
 
-// Own returns the network's own configuration inside of one that Wrap has made; ok is false for any other.
+// Own returns the configuration that was passed to Wrap; ok is false if raw is not a result of Wrap.
 func Own(raw []byte) (own []byte, ok bool) {
 	var l struct {
 		Plugins []struct {
@@ -117,7 +117,7 @@ func Own(raw []byte) (own []byte, ok bool) {
 	return l.Plugins[0].Delegate, true
 }
 
-// Wrapped reports whether a configuration starts the shim.
+// Wrapped reports whether a configuration has the shim as a plugin.
 func Wrapped(raw []byte) bool {
 	var l list
 	return json.Unmarshal(raw, &l) == nil && (l.Type == Shim || slices.ContainsFunc(l.Plugins, func(p plugin) bool { return p.Type == Shim }))

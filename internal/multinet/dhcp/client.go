@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acquireFirst is how long an offer is waited for before the request is repeated; each time twice as long, until the context ends.
-// extendFirst is the same for an extension.
+// acquireTimeout is the time without an offer after which the first request is repeated. It doubles with each repetition, until the context ends.
+// extendTimeout is the same for an extension.
 const (
-	acquireFirst = 2 * time.Second
-	extendFirst  = time.Second
+	acquireTimeout = 2 * time.Second
+	extendTimeout  = time.Second
 )
 
 // NewClient returns the client that uses sockets in the network namespaces of pods. It needs CAP_SYS_ADMIN to enter them, and CAP_NET_RAW
@@ -31,17 +31,17 @@ type sockets struct{}
 
 // Acquire implements Client.
 func (sockets) Acquire(ctx context.Context, p Port, c Config, want netip.Addr) (*dhcpv4.DHCPv4, error) {
-	client, err := open(p, netip.Addr{}, acquireFirst, nclient4.DefaultServers)
+	client, err := open(p, netip.Addr{}, acquireTimeout, nclient4.DefaultServers)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = client.Close() }()
-	ask, err := discover(p.MAC, c, want)
+	msg, err := discover(p.MAC, c, want)
 	if err != nil {
 		return nil, fmt.Errorf("create DHCPDISCOVER: %w", err)
 	}
 	var other *OtherError
-	offer, err := client.SendAndRead(ctx, nclient4.DefaultServers, ask, func(m *dhcpv4.DHCPv4) bool {
+	offer, err := client.SendAndRead(ctx, nclient4.DefaultServers, msg, func(m *dhcpv4.DHCPv4) bool {
 		server, serverOK := netip.AddrFromSlice(m.ServerIdentifier().To4())
 		addr, ok := netip.AddrFromSlice(m.YourIPAddr.To4())
 		if m.MessageType() != dhcpv4.MessageTypeOffer || !ok || !serverOK {
@@ -69,35 +69,35 @@ func (sockets) Acquire(ctx context.Context, p Port, c Config, want netip.Addr) (
 // Renew implements Client: from the address, to the server, through the kernel, as the server may be behind a router.
 func (sockets) Renew(ctx context.Context, p Port, c Config, l Lease) (*dhcpv4.DHCPv4, error) {
 	server := &net.UDPAddr{IP: l.Server.AsSlice(), Port: nclient4.ServerPort}
-	client, err := open(p, l.Prefix.Addr(), extendFirst, server)
+	client, err := open(p, l.Prefix.Addr(), extendTimeout, server)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = client.Close() }()
-	ask, err := renew(p.MAC, c, l)
+	msg, err := renew(p.MAC, c, l)
 	if err != nil {
 		return nil, fmt.Errorf("create DHCPREQUEST: %w", err)
 	}
-	return answer(ctx, client, server, ask, server.IP)
+	return answer(ctx, client, server, msg, server.IP)
 }
 
-// Rebind implements Client: as a broadcast that no route or filter of the pod stops.
+// Rebind implements Client: it broadcasts from a packet socket, which routes and filters of the pod do not affect.
 func (sockets) Rebind(ctx context.Context, p Port, c Config, l Lease) (*dhcpv4.DHCPv4, error) {
-	client, err := open(p, netip.Addr{}, extendFirst, nclient4.DefaultServers)
+	client, err := open(p, netip.Addr{}, extendTimeout, nclient4.DefaultServers)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = client.Close() }()
-	ask, err := renew(p.MAC, c, l)
+	msg, err := renew(p.MAC, c, l)
 	if err != nil {
 		return nil, fmt.Errorf("create DHCPREQUEST: %w", err)
 	}
-	return answer(ctx, client, nclient4.DefaultServers, ask, nil)
+	return answer(ctx, client, nclient4.DefaultServers, msg, nil)
 }
 
-// answer sends a request, and returns the acknowledgement. Of another server than the given one, nil for any, an answer does not count.
-func answer(ctx context.Context, client *nclient4.Client, to *net.UDPAddr, ask *dhcpv4.DHCPv4, server net.IP) (*dhcpv4.DHCPv4, error) {
-	got, err := client.SendAndRead(ctx, to, ask, func(m *dhcpv4.DHCPv4) bool {
+// answer sends a request, and returns the acknowledgement. It ignores answers of servers other than the given one; nil accepts any server.
+func answer(ctx context.Context, client *nclient4.Client, to *net.UDPAddr, msg *dhcpv4.DHCPv4, server net.IP) (*dhcpv4.DHCPv4, error) {
+	got, err := client.SendAndRead(ctx, to, msg, func(m *dhcpv4.DHCPv4) bool {
 		kind := m.MessageType()
 		return (kind == dhcpv4.MessageTypeAck || kind == dhcpv4.MessageTypeNak) && (server == nil || m.ServerIdentifier().Equal(server))
 	})
@@ -107,18 +107,18 @@ func answer(ctx context.Context, client *nclient4.Client, to *net.UDPAddr, ask *
 	return got, refusal(got)
 }
 
-// Release implements Client. The interface of an ADD that failed does not have the address: then, or where the pod's own filters stop the
-// message, it is sent as a broadcast frame.
+// Release implements Client. If the interface does not have the address, as after a failed ADD, or if the pod's own filters drop the message, it sends
+// a broadcast frame.
 func (sockets) Release(_ context.Context, p Port, c Config, l Lease) error {
-	farewell, err := release(p.MAC, c, l)
+	releaseMessage, err := release(p.MAC, c, l)
 	if err != nil {
 		return fmt.Errorf("create DHCPRELEASE: %w", err)
 	}
 	to := &net.UDPAddr{IP: l.Server.AsSlice(), Port: nclient4.ServerPort}
-	return inside(p, func(link *net.Interface) error {
+	return withInterface(p, func(link *net.Interface) error {
 		conn, err := unicast(link, l.Prefix.Addr())
 		if err == nil {
-			_, err = conn.WriteTo(farewell.ToBytes(), to)
+			_, err = conn.WriteTo(releaseMessage.ToBytes(), to)
 			err = errors.Join(err, conn.Close())
 		}
 		if err == nil {
@@ -128,14 +128,14 @@ func (sockets) Release(_ context.Context, p Port, c Config, l Lease) error {
 		if rawErr != nil {
 			return errors.Join(err, rawErr)
 		}
-		_, rawErr = raw.WriteTo(farewell.ToBytes(), to)
+		_, rawErr = raw.WriteTo(releaseMessage.ToBytes(), to)
 		return errors.Join(rawErr, raw.Close())
 	})
 }
 
 // open returns a client with a socket in a pod's network namespace: with the address from, or a packet socket if from is not valid.
 func open(p Port, from netip.Addr, first time.Duration, to *net.UDPAddr) (client *nclient4.Client, err error) {
-	err = inside(p, func(link *net.Interface) error {
+	err = withInterface(p, func(link *net.Interface) error {
 		var conn net.PacketConn
 		if from.IsValid() {
 			conn, err = unicast(link, from)
@@ -158,8 +158,8 @@ func open(p Port, from netip.Addr, first time.Duration, to *net.UDPAddr) (client
 	return client, err
 }
 
-// inside calls f in the network namespace of a port with its interface.
-func inside(p Port, f func(*net.Interface) error) error {
+// withInterface calls f in the network namespace of a port with its interface.
+func withInterface(p Port, f func(*net.Interface) error) error {
 	err := ns.WithNetNSPath(p.NetNS, func(ns.NetNS) error {
 		link, err := net.InterfaceByName(p.Name)
 		if err != nil {
@@ -176,7 +176,7 @@ func inside(p Port, f func(*net.Interface) error) error {
 	return gone(err)
 }
 
-// gone replaces the errors of a network namespace that does not exist by ErrGone. A path without a namespace is left when one ends.
+// gone converts the errors of a network namespace that does not exist to ErrGone. The file may remain after its namespace ended.
 func gone(err error) error {
 	_, missing := errors.AsType[ns.NSPathNotExistErr](err)
 	_, other := errors.AsType[ns.NSPathNotNSErr](err)
@@ -186,13 +186,13 @@ func gone(err error) error {
 	return err
 }
 
-// isMissing reports whether net has not found an interface. It has no error of its own for that.
+// isMissing reports whether an error of package net, which has no sentinel error for it, is that an interface does not exist.
 func isMissing(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Err != nil && op.Err.Error() == "no such network interface"
 }
 
-// unicast opens a socket with an address of an interface. What it sends leaves by that interface.
+// unicast opens a socket that is bound to an interface and to one of its addresses.
 func unicast(link *net.Interface, from netip.Addr) (net.PacketConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, conn syscall.RawConn) error {
 		var set error
@@ -206,7 +206,7 @@ func unicast(link *net.Interface, from netip.Addr) (net.PacketConn, error) {
 	return config.ListenPacket(context.Background(), "udp4", netip.AddrPortFrom(from, nclient4.ClientPort).String())
 }
 
-// broadcast opens a packet socket, whose frames go to all hosts of the link. Their source is from, or no address.
+// broadcast opens a packet socket whose frames go to all hosts of the link, with the source address from, or 0.0.0.0.
 func broadcast(link *net.Interface, from netip.Addr) (net.PacketConn, error) {
 	raw, err := packet.Listen(link, packet.Datagram, unix.ETH_P_IP, nil)
 	if err != nil {

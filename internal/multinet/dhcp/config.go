@@ -14,33 +14,33 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
-// Config is what an attachment sends and asks for. Its zero value does neither.
+// Config has the options that an attachment sends and requests. The zero value has none.
 type Config struct {
 	// ClientID is option 61.
 	ClientID []byte
-	// Provide are further options that are sent, by code.
+	// Provide are further options to send, by code.
 	Provide map[uint8]string
-	// Request are the codes of the options that are asked for, in this order.
+	// Request are the codes of the requested options, in this order.
 	Request []uint8
 	// Priority is the metric of the routes; 0 leaves it to the kernel.
 	Priority int
 }
 
-// legacySocket is the socket of containernetworking's daemon, which configurations may name: it is the default there.
+// legacySocket is the default socket of containernetworking's daemon, which configurations may name.
 const legacySocket = "/run/cni/dhcp.sock"
 
 // reader reads "ipam" of a network configuration.
 type reader struct {
 	config Config
 	args   map[string]string
-	// skipDefault leaves out the options that are asked for unless a configuration says otherwise.
+	// skipDefault omits the options of defaultRequest.
 	skipDefault bool
 	errs        field.ErrorList
 }
 
-// ReadConfig reads the key "ipam" of the configuration of the plugin that asks for an address, as containernetworking documents it for
-// its own plugin dhcp: type, provide, request, priority, daemonSocketPath. Keys that are unknown or spelled with other letters are errors.
-// args are the CNI_ARGS. All errors are returned at once. ClientID is what "provide" says, or nil.
+// ReadConfig reads the key "ipam" of a plugin's configuration, as containernetworking documents it for its plugin dhcp: type, provide, request,
+// priority, daemonSocketPath. Keys that are unknown or differ in case are errors. args are the CNI_ARGS. All errors are returned at once. ClientID is
+// that of "provide", or nil.
 func ReadConfig(text string, args map[string]string) (Config, field.ErrorList) {
 	value, errs := strictjson.Parse(text, field.NewPath("config"))
 	if len(errs) > 0 {
@@ -96,7 +96,7 @@ func (r *reader) object(o *strictjson.Object, at *field.Path, keys map[string]re
 	}
 }
 
-// refused are keys that a reader may expect to work.
+// refused are keys with a message of their own, because users may expect support.
 var refused = map[string]string{
 	"ipv6":   "is not supported: addresses come from DHCPv4 only; use whereabouts or static for IPv6",
 	"dhcpv6": "is not supported: addresses come from DHCPv4 only; use whereabouts or static for IPv6",
@@ -172,7 +172,7 @@ func (r *reader) readProvide(value any, at *field.Path) {
 			r.errs = append(r.errs, field.Required(at, "needs value or fromArg"))
 			return
 		}
-		// An argument that this runtime does not pass leaves the value.
+		// If the runtime does not pass the argument, the value is used.
 		if given, found := r.args[arg]; found && arg != "" {
 			text = given
 		}
@@ -217,7 +217,7 @@ func (r *reader) request(codes ...uint8) {
 	}
 }
 
-// option returns the code of an option by its name or number.
+// option returns the code of an option from its name or number.
 func (r *reader) option(name string, at *field.Path) (code uint8, ok bool) {
 	if code, ok := optionNames[name]; ok {
 		return code, true

@@ -16,32 +16,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 )
 
-// Daemon serves the plugin "dhcp" of a node. Fields without another remark must be set.
+// Daemon serves the CNI plugin dhcp of a node. All fields must be set unless their comment has a default.
 type Daemon struct {
-	// Dir is where leases and attachments are kept, across restarts; it is created with mode 0700.
+	// Dir is the directory of leases and attachments, which persist across restarts; it is created with mode 0700.
 	Dir string
-	// Socket is where the shim asks.
+	// Socket is the socket for the shim.
 	Socket string
-	// Legacy is where the program of containernetworking asks, which hosts may still have; none if it is empty.
+	// Legacy is the socket for containernetworking's own binary, which hosts may still have; empty for none.
 	Legacy string
-	// Event reports what the user of a pod has to know. It must not block.
+	// Event reports an event for a pod. It must not block.
 	Event func(Event)
 	Log   *slog.Logger
 	// Within is how long an ADD waits for a server; 30 seconds if it is 0.
 	Within time.Duration
-	// Metrics counts requests; nil counts nothing.
+	// Metrics counts requests; it may be nil.
 	Metrics cniserver.Metrics
 
 	handler atomic.Pointer[Handler]
 }
 
-// atOnce is how many requests run at once: they wait for servers, and one network without a server is not to hold up the others.
-const atOnce = 64
+// maxConcurrentRequests bounds the requests that run at once. It is large, so that a network without a server does not delay other networks.
+const maxConcurrentRequests = 64
 
-// Serves reports whether pods get addresses; it does not while another process has the directory.
+// Serves reports whether the daemon serves requests; it is false while another process has the directory locked.
 func (d *Daemon) Serves() bool { return d.handler.Load() != nil }
 
-// Leases returns how many leases pods have on this node, and how many of them are lost.
+// Leases returns the number of leases of pods on this node, and how many of them are lost.
 func (d *Daemon) Leases() (all, lost int) {
 	if h := d.handler.Load(); h != nil {
 		return h.count()
@@ -49,8 +49,8 @@ func (d *Daemon) Leases() (all, lost int) {
 	return 0, 0
 }
 
-// Run serves until the context ends; leases are not released then. While another process has the directory, it waits: of two processes
-// during a rollout, only one renews leases and has the sockets.
+// Run serves until the context ends; it does not release leases. It first waits for the lock on the directory: of two processes during a rollout, only
+// one renews leases and listens on the sockets.
 func (d *Daemon) Run(ctx context.Context) error {
 	unlock, err := d.lock(ctx)
 	if err != nil {
@@ -69,21 +69,21 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := &cniserver.Server{Handler: handler, Dir: filepath.Join(d.Dir, "attachments"), Log: d.Log, Metrics: d.Metrics, AtOnce: atOnce}
+	server := &cniserver.Server{Handler: handler, Dir: filepath.Join(d.Dir, "attachments"), Log: d.Log, Metrics: d.Metrics, Concurrency: maxConcurrentRequests}
 	d.handler.Store(handler)
 	if d.Legacy != "" {
 		var legacy sync.WaitGroup
 		defer legacy.Wait()
 		defer cancel()
-		legacy.Go(func() { legacyServer{server, d.Log}.keep(ctx, d.Legacy) })
+		legacy.Go(func() { legacyServer{server, d.Log}.retry(ctx, d.Legacy) })
 	}
 	return server.Serve(ctx, listener)
 }
 
-// lockEvery is how often a lock is tried that another process has.
-const lockEvery = 100 * time.Millisecond
+// lockRetryInterval is the time between two attempts to get the lock.
+const lockRetryInterval = 100 * time.Millisecond
 
-// lock takes the directory for this process.
+// lock locks the directory for this process.
 func (d *Daemon) lock(ctx context.Context) (unlock func(), err error) {
 	if err := (store{d.Dir}).open(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (d *Daemon) lock(ctx context.Context) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(context.Cause(ctx), file.Close())
-		case <-time.After(lockEvery):
+		case <-time.After(lockRetryInterval):
 		}
 	}
 }

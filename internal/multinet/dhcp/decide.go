@@ -12,38 +12,38 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
-// outcome is what a request for an existing lease has led to.
+// outcome is the result of a request for an existing lease.
 type outcome int
 
 const (
-	// unanswered: no server answered, or the answer cannot be used. The lease is as before.
-	unanswered outcome = iota
+	// notExtended: no server sent a usable answer. The lease is unchanged.
+	notExtended outcome = iota
 	// extended: the lease is valid for longer.
 	extended
 	// lost: the address must not be used any more.
 	lost
-	// vanished: the interface no longer exists.
-	vanished
+	// interfaceGone: the interface no longer exists.
+	interfaceGone
 )
 
-// decision is what to do after a request.
+// decision is the action after a request.
 type decision struct {
 	outcome outcome
 	// lease is the extended one.
 	lease Lease
-	// cause is why the lease is lost or not extended.
+	// cause is the reason if the lease is lost or not extended.
 	cause error
-	// changed are the options with which the server extended the lease and that differ from those that the pod has; empty if none do.
+	// changed describes the options of the extension that differ from those of the pod; empty for none.
 	changed string
 }
 
-// decide returns what to do after a request to extend a lease that failed with err, or was answered with read, at a time. A server that
-// acknowledges another address has given the first one up.
+// decide returns the action after a request to extend a lease, which failed with err or returned the lease read. A server that acknowledges another
+// address no longer leases the first one.
 func decide(l Lease, read Lease, err error, now time.Time, t Times) decision {
 	_, refused := errors.AsType[*RefusedError](err)
 	switch {
 	case errors.Is(err, ErrGone):
-		return decision{outcome: vanished, cause: err}
+		return decision{outcome: interfaceGone, cause: err}
 	case refused:
 		return decision{outcome: lost, cause: err}
 	case err == nil && read.Prefix.Addr() != l.Prefix.Addr():
@@ -56,7 +56,7 @@ func decide(l Lease, read Lease, err error, now time.Time, t Times) decision {
 	return decision{cause: err}
 }
 
-// extend returns a lease with the times and the server of its extension. The options stay those that the pod has.
+// extend returns a lease with the times and the server of its extension. The options stay those of the pod.
 func extend(l, by Lease) Lease {
 	l.Valid, l.Renew, l.Rebind, l.Since, l.Server, l.Ack = by.Valid, by.Renew, by.Rebind, by.Since, by.Server, by.Ack
 	return l
@@ -99,7 +99,7 @@ func join(addrs []netip.Addr) string {
 	return strings.Join(out, ", ")
 }
 
-// lostEvent, restoredEvent, changedEvent and otherEvent are the sentences of events about a lease.
+// lostEvent, restoredEvent, changedEvent and otherAddressEvent return the events of a lease.
 func (r Record) lostEvent(cause error) Event {
 	return r.event(true, ReasonLost, "lost the address %s: %v; the address is removed from the interface, and the server is asked for it again", r.Lease.Prefix.Addr(), cause)
 }
@@ -112,7 +112,7 @@ func (r Record) changedEvent(changed string) Event {
 	return r.event(true, ReasonChanged, "the DHCP server %s has changed options: %s; the pod keeps those that it started with, recreate it to apply them", r.Lease.Server, changed)
 }
 
-func (r Record) otherEvent(other *OtherError) Event {
+func (r Record) otherAddressEvent(other *OtherError) Event {
 	return r.event(true, ReasonOther, "cannot have the address %s again: %v; a pod keeps the address that it started with, recreate it to use another one", r.Lease.Prefix.Addr(), other)
 }
 
@@ -123,7 +123,7 @@ func (r Record) event(warning bool, reason, format string, args ...any) Event {
 	}
 }
 
-// quote shows a server's text: printable, and not longer than a line.
+// quote returns a server's text in printable form, shortened.
 func quote(text string) string {
 	return strconv.Quote(strictjson.Short(strings.ToValidUTF8(strings.TrimRight(text, "\x00"), "?")))
 }

@@ -1,9 +1,9 @@
-// Package dhcp is the address manager "dhcp" of further networks: a plugin of another type, for example macvlan, asks it for the address
-// of the interface that it has created in a pod, and it gets one from a DHCPv4 server of that network.
+// Package dhcp implements the CNI IPAM plugin dhcp for further networks. A plugin such as macvlan requests an address for the interface that it created
+// in a pod, and this package gets a lease from a DHCPv4 server of that network.
 //
-// A lease outlives the process: it is on disk before the pod has the address, and is renewed, rebound and released by the process that
-// runs then. Decisions are functions of the lease and the time (state.go, decide.go); messages are values (messages.go); what touches a
-// network namespace is behind two interfaces, Client and Links.
+// A lease outlives the process: it is written to disk before the pod gets the address, and a later process renews, rebinds and releases it. Decisions
+// are functions of the lease and the time (state.go, decide.go); messages are values (messages.go); the interfaces Client and Links access network
+// namespaces.
 package dhcp
 
 import (
@@ -21,35 +21,35 @@ import (
 type Port struct {
 	// NetNS is the path of the network namespace, Name the interface in it.
 	NetNS, Name string
-	// MAC is the interface's. An interface of that name with another MAC address is not this one.
+	// MAC is the MAC address. An interface of the same name with another MAC address is a different interface.
 	MAC net.HardwareAddr
 }
 
 // ErrGone is the error of a port whose network namespace or interface no longer exists.
 var ErrGone = errors.New("the interface no longer exists")
 
-// Client exchanges messages with the DHCP servers of a port's network. A method ends soon after its context. A server that refuses is a
-// *RefusedError, a port that no longer exists ErrGone.
+// Client exchanges messages with the DHCP servers of a port's network. Methods return soon after their context ends. Their error is a *RefusedError if
+// a server refuses, and ErrGone if the port no longer exists.
 type Client interface {
-	// Acquire gets a lease from any server. If want is valid, offers of other addresses are not accepted: they are an *OtherError when no
-	// server offered that one.
+	// Acquire gets a lease from any server. If want is valid, it accepts only an offer of that address; if servers offered only other
+	// addresses, the error is an *OtherError.
 	Acquire(ctx context.Context, p Port, c Config, want netip.Addr) (*dhcpv4.DHCPv4, error)
 	// Renew asks the server of a lease to extend it, Rebind any server.
 	Renew(ctx context.Context, p Port, c Config, l Lease) (*dhcpv4.DHCPv4, error)
 	Rebind(ctx context.Context, p Port, c Config, l Lease) (*dhcpv4.DHCPv4, error)
-	// Release tells the server that the address is not used any more. No server answers that.
+	// Release sends a DHCPRELEASE to the server, which does not answer.
 	Release(ctx context.Context, p Port, c Config, l Lease) error
 }
 
-// Links changes interfaces of pods. A port that no longer exists is ErrGone.
+// Links changes interfaces of pods. The error for a port that no longer exists is ErrGone.
 type Links interface {
-	// Up sets an interface up, and returns its MAC address. The MAC address of the port is not read.
+	// Up sets an interface up, and returns its MAC address. It ignores the MAC address of the port.
 	Up(p Port) (net.HardwareAddr, error)
-	// Routes returns the IPv4 routes through an interface that the kernel would remove with its address, without those that it adds itself.
+	// Routes returns the IPv4 routes through an interface that the kernel removes together with the address, without the kernel's own routes.
 	Routes(p Port) ([]LinkRoute, error)
-	// Withdraw removes an address. One that is missing is no error.
+	// Withdraw removes an address. A missing address is no error.
 	Withdraw(p Port, a netip.Prefix) error
-	// Restore adds an address and routes. Those that exist are no error.
+	// Restore adds an address and routes, unless they exist.
 	Restore(p Port, a netip.Prefix, routes []LinkRoute) error
 }
 
@@ -62,10 +62,10 @@ type LinkRoute struct {
 	Metric int        `json:"metric,omitempty"`
 }
 
-// Event is what the user of a pod has to know.
+// Event is an event for a pod.
 type Event struct {
 	Pod cniserver.Pod
-	// Warning is false if a problem is resolved.
+	// Warning is false if the event reports that a problem is resolved.
 	Warning bool
 	// Reason is one of the constants below, Message a sentence.
 	Reason, Message string
@@ -93,7 +93,7 @@ func (e *RefusedError) Error() string {
 	return "the DHCP server " + e.Server.String() + " refuses the address: " + quote(e.Message)
 }
 
-// OtherError is the offer of an address that was not asked for.
+// OtherError is the error if a server offers another address than the requested one.
 type OtherError struct{ Server, Offered netip.Addr }
 
 func (e *OtherError) Error() string {

@@ -20,21 +20,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 )
 
-// acquireLimit is how long an ADD waits for a server by default; answerLimit is what remains of its deadline for the answer.
-// refusedPause is how long it waits before it asks again after a server refused what it had offered.
+// defaultAcquireTimeout is how long an ADD waits for a server by default; answerLimit is what remains of its deadline for the answer.
+// refusedDelay is how long it waits before it asks again after a server refused what it had offered.
 const (
-	acquireLimit = 30 * time.Second
-	answerLimit  = 2 * time.Second
-	refusedPause = time.Second
+	defaultAcquireTimeout = 30 * time.Second
+	responseReserve       = 2 * time.Second
+	refusedDelay          = time.Second
 )
 
-// Handler gets, keeps and releases leases. Start must be called before the other methods; all fields but Within must be set.
+// Handler acquires, renews and releases leases. Start must be called before the other methods; all fields except Within must be set.
 type Handler struct {
 	Client Client
 	Links  Links
-	// Dir is where the leases are kept, across restarts.
+	// Dir is the directory of leases, which persist across restarts.
 	Dir string
-	// Event reports what the user of a pod has to know. It must not block.
+	// Event reports an event for a pod. It must not block.
 	Event func(Event)
 	Log   *slog.Logger
 	// Within is how long an ADD waits for a server; 30 seconds if it is 0.
@@ -43,14 +43,14 @@ type Handler struct {
 	store   store
 	mu      sync.Mutex
 	keepers map[string]*keeper
-	// life is the context of keepers.
+	// life is the context of the keepers.
 	life context.Context
 }
 
 var _ cniserver.Handler = (*Handler)(nil)
 
-// Start continues to keep the leases of earlier processes, until the context ends. A lease whose T1 has passed is renewed at once, one that
-// has expired is lost. Records that cannot be read are renamed, and logged.
+// Start continues with the leases of earlier processes, until the context ends. It renews a lease after T1 at once; an expired lease is lost. Records
+// that cannot be read are renamed and logged.
 func (h *Handler) Start(ctx context.Context) error {
 	h.store, h.keepers, h.life = store{filepath.Clean(h.Dir)}, map[string]*keeper{}, ctx
 	if err := h.store.open(); err != nil {
@@ -63,7 +63,7 @@ func (h *Handler) Start(ctx context.Context) error {
 	for _, r := range records {
 		config, err := readCall(r.Call)
 		if err != nil {
-			// Another version may have taken it. The options of requests do not decide whether an address can be kept.
+			// Another version may have accepted it. The lease can be renewed without its options.
 			h.Log.Error("configuration of a lease is not valid; it is renewed without options", "container", r.Call.ContainerID, "interface", r.Call.IfName, "error", err)
 			config = Config{ClientID: clientID(r.Call), Request: defaultRequest()}
 		}
@@ -72,7 +72,7 @@ func (h *Handler) Start(ctx context.Context) error {
 	return nil
 }
 
-// Wait returns when no lease is kept any more, after the context of Start has ended.
+// Wait waits until all keepers have ended, after the context of Start has ended.
 func (h *Handler) Wait() {
 	h.mu.Lock()
 	all := slices.Collect(maps.Values(h.keepers))
@@ -82,7 +82,7 @@ func (h *Handler) Wait() {
 	}
 }
 
-// count returns how many leases are kept, and how many of them are lost.
+// count returns the number of leases, and how many of them are lost.
 func (h *Handler) count() (all, lost int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +94,7 @@ func (h *Handler) count() (all, lost int) {
 	return len(h.keepers), lost
 }
 
-// start keeps a lease.
+// start starts the keeper of a lease.
 func (h *Handler) start(r Record, config Config) {
 	k := &keeper{
 		Handler: h, config: config, done: make(chan struct{}),
@@ -109,7 +109,7 @@ func (h *Handler) start(r Record, config Config) {
 	go k.run(ctx)
 }
 
-// stop ends the keeping of a lease. It returns nil if it is not kept.
+// stop stops the keeper of a lease, and returns it; nil if there is none.
 func (h *Handler) stop(c cniserver.Call) *keeper {
 	h.mu.Lock()
 	k := h.keepers[key(c)]
@@ -134,7 +134,7 @@ func readCall(c cniserver.Call) (Config, error) {
 	return config, nil
 }
 
-// Add implements cniserver.Handler: it gets a lease, and writes it to disk before it returns.
+// Add implements cniserver.Handler: it acquires a lease, and writes it to disk before it returns.
 func (h *Handler) Add(ctx context.Context, c cniserver.Call) (*current.Result, error) {
 	config, err := readCall(c)
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *Handler) Add(ctx context.Context, c cniserver.Call) (*current.Result, e
 	}
 	r := Record{Call: c, MAC: port.MAC.String(), Lease: lease}
 	if err := h.store.put(r); err != nil {
-		// Without a record, the DEL that follows cannot release it.
+		// Without a record, the following DEL cannot release the lease.
 		return nil, errors.Join(fmt.Errorf("save the lease: %w", err), h.Client.Release(ctx, port, config, lease))
 	}
 	h.start(r, config)
@@ -165,11 +165,11 @@ func (h *Handler) Add(ctx context.Context, c cniserver.Call) (*current.Result, e
 	return lease.result(config.Priority), nil
 }
 
-// acquire asks for a lease until there is no time left to answer.
+// acquire requests a lease until the time for the response begins.
 func (h *Handler) acquire(ctx context.Context, port Port, config Config) (*dhcpv4.DHCPv4, error) {
-	limit := cmp.Or(h.Within, acquireLimit)
+	limit := cmp.Or(h.Within, defaultAcquireTimeout)
 	if deadline, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(deadline)-answerLimit)
+		limit = min(limit, time.Until(deadline)-responseReserve)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no DHCP server answered within %s", limit.Round(time.Second)))
 	defer cancel()
@@ -177,11 +177,11 @@ func (h *Handler) acquire(ctx context.Context, port Port, config Config) (*dhcpv
 		ack, err := h.Client.Acquire(ctx, port, config, netip.Addr{})
 		_, refused := errors.AsType[*RefusedError](err)
 		if refused {
-			// Another client may have got what was offered: RFC 2131 has the client start again.
+			// Another client may have got the offered address: according to RFC 2131, the client starts again.
 			select {
 			case <-ctx.Done():
 				return nil, err
-			case <-time.After(refusedPause):
+			case <-time.After(refusedDelay):
 				continue
 			}
 		}
@@ -192,7 +192,7 @@ func (h *Handler) acquire(ctx context.Context, port Port, config Config) (*dhcpv
 	}
 }
 
-// Check implements cniserver.Handler: the lease is valid and for the address that Add returned. The plugin that asked for it compares the
+// Check implements cniserver.Handler: it checks that the lease is valid and is for the address that Add returned. The calling plugin checks the
 // interface.
 func (h *Handler) Check(_ context.Context, c cniserver.Call, added *current.Result) error {
 	h.mu.Lock()
@@ -211,7 +211,7 @@ func (h *Handler) Check(_ context.Context, c cniserver.Call, added *current.Resu
 	return nil
 }
 
-// Del implements cniserver.Handler: it releases the lease. A release that cannot be sent is logged; the lease then expires.
+// Del implements cniserver.Handler: it releases the lease. If the release cannot be sent, Del logs that, and the lease expires later.
 func (h *Handler) Del(ctx context.Context, c cniserver.Call) error {
 	var r Record
 	found, config := false, Config{}

@@ -91,7 +91,7 @@ func TestServerThatRefusesWhatItOfferedIsAskedAgain(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := p.Add(t.Context(), call())
-		if took := time.Since(start); took != acquireLimit || err == nil || !strings.Contains(err.Error(), `192.0.2.1 refuses the address: "address in use"`) {
+		if took := time.Since(start); took != defaultAcquireTimeout || err == nil || !strings.Contains(err.Error(), `192.0.2.1 refuses the address: "address in use"`) {
 			t.Errorf("after %s: %v", took, err)
 		}
 	})

@@ -11,32 +11,32 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 )
 
-// extendLimit and regainLimit bound one request: several are made before a lease ends.
+// extendRequestTimeout and regainLimit bound one request: several are made before a lease ends.
 const (
-	extendLimit = 5 * time.Second
-	regainLimit = 5 * time.Second
+	extendRequestTimeout = 5 * time.Second
+	regainRequestTimeout = 5 * time.Second
 )
 
-// keeper keeps one lease until it is stopped or the interface is gone.
+// keeper renews one lease until it is stopped or the interface no longer exists.
 type keeper struct {
 	*Handler
 	config Config
 	log    *slog.Logger
-	// record is what the lease is now. Only run changes it.
+	// record is the current state of the lease. Only run changes it.
 	record atomic.Pointer[Record]
-	// reported is what the user has been told last about options or another address.
+	// reported is the content of the last event about options or another address.
 	reported string
-	// failed is how often the lost address was asked for in vain.
+	// failed is the number of failed attempts to regain the lost address.
 	failed int
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// run keeps the lease until the context ends. It returns early if the interface no longer exists.
+// run renews the lease until the context ends. It returns early if the interface no longer exists.
 func (k *keeper) run(ctx context.Context) {
 	defer close(k.done)
 	if r := k.record.Load(); r.Lost != nil {
-		k.withdraw(*r) // the process may have ended before it had
+		k.withdraw(*r) // an earlier process may have ended before it did
 	}
 	at := k.first(time.Now())
 	for {
@@ -47,15 +47,15 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		next, goes := k.step(ctx)
-		if !goes || ctx.Err() != nil {
+		next, more := k.step(ctx)
+		if !more || ctx.Err() != nil {
 			return
 		}
 		at = next
 	}
 }
 
-// first is when the lease is due for the first time.
+// first returns the time of the first step.
 func (k *keeper) first(now time.Time) time.Time {
 	r := k.record.Load()
 	if t := r.Lease.times(k.config.ClientID); r.Lost == nil && t.At(now) == Bound {
@@ -64,8 +64,8 @@ func (k *keeper) first(now time.Time) time.Time {
 	return now
 }
 
-// step does what is due, and returns when to do the next one. goes is false if there is no more to do.
-func (k *keeper) step(ctx context.Context) (next time.Time, goes bool) {
+// step carries out the step that is due, and returns the time of the next one. more is false if no step follows.
+func (k *keeper) step(ctx context.Context) (next time.Time, more bool) {
 	r := *k.record.Load()
 	if r.Lost != nil {
 		return k.regain(ctx, r)
@@ -75,16 +75,16 @@ func (k *keeper) step(ctx context.Context) (next time.Time, goes bool) {
 	if state == Bound {
 		return t.Renew, true
 	}
-	ack, err := k.ask(ctx, state, r, t.End(now).Sub(now))
+	ack, err := k.requestExtension(ctx, state, r, t.End(now).Sub(now))
 	if ctx.Err() != nil {
 		return now, false
 	}
-	return k.answered(r, state, ack, err)
+	return k.handleResponse(r, state, ack, err)
 }
 
-// ask asks for an extension of a lease as its state demands, for some time: not beyond the end of the state.
-func (k *keeper) ask(ctx context.Context, state State, r Record, within time.Duration) (*dhcpv4.DHCPv4, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(within, extendLimit))
+// requestExtension sends the request for a lease in a state. It waits for the duration within, at most extendRequestTimeout.
+func (k *keeper) requestExtension(ctx context.Context, state State, r Record, within time.Duration) (*dhcpv4.DHCPv4, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(within, extendRequestTimeout))
 	defer cancel()
 	switch state {
 	case Renewing:
@@ -98,8 +98,8 @@ func (k *keeper) ask(ctx context.Context, state State, r Record, within time.Dur
 
 var errNotRenewed = errors.New("no DHCP server has extended it in time")
 
-// answered does what follows from the answer to a request of a state.
-func (k *keeper) answered(r Record, asked State, ack *dhcpv4.DHCPv4, err error) (next time.Time, goes bool) {
+// handleResponse applies the result of a request that was sent in the state asked.
+func (k *keeper) handleResponse(r Record, asked State, ack *dhcpv4.DHCPv4, err error) (next time.Time, more bool) {
 	t, now := r.Lease.times(k.config.ClientID), time.Now()
 	var read Lease
 	if err == nil {
@@ -107,34 +107,34 @@ func (k *keeper) answered(r Record, asked State, ack *dhcpv4.DHCPv4, err error) 
 	}
 	d := decide(r.Lease, read, err, now, t)
 	switch d.outcome {
-	case vanished:
+	case interfaceGone:
 		k.forget(r, d.cause)
 		return now, false
 	case lost:
-		k.lose(r, d.cause, now)
+		k.markLost(r, d.cause, now)
 		return now, true
 	case extended:
 		r.Lease = d.lease
-		k.keep(r)
+		k.save(r)
 		k.log.Debug("lease extended", "state", asked.String(), "until", r.Lease.Since.Add(r.Lease.Valid))
 		k.report(d.changed, func() Event { return r.changedEvent(d.changed) })
 		return r.Lease.times(k.config.ClientID).Renew, true
-	case unanswered:
+	case notExtended:
 	}
 	next = t.Next(asked, now)
 	k.log.Warn("lease not extended", "state", asked.String(), "error", d.cause, "again", next, "until", t.Expire)
 	return next, true
 }
 
-// keep saves a record. One that cannot be saved counts in this process; after a restart the lease seems to end earlier than it does.
-func (k *keeper) keep(r Record) {
+// save sets the record and writes it to disk. If the write fails, the lease seems to end earlier than it does after a restart.
+func (k *keeper) save(r Record) {
 	k.record.Store(&r)
 	if err := k.store.put(r); err != nil {
 		k.log.Error("lease not saved; after a restart of the agent it is asked for again if it seems to have expired", "error", err)
 	}
 }
 
-// forget ends the record of an interface that no longer exists: nothing can be sent from it.
+// forget removes the record of an interface that no longer exists, whose lease cannot be released.
 func (k *keeper) forget(r Record, cause error) {
 	k.log.Warn("lease not released: its interface no longer exists; the server keeps the address until the lease expires",
 		"address", r.Lease.Prefix.Addr(), "expires", r.Lease.Since.Add(r.Lease.Valid), "error", cause)
@@ -148,14 +148,14 @@ func (k *keeper) forget(r Record, cause error) {
 	}
 }
 
-// lose has the pod stop using the address: another client may have it.
-func (k *keeper) lose(r Record, cause error, now time.Time) {
+// markLost removes the address from the pod, since another client may have it.
+func (k *keeper) markLost(r Record, cause error, now time.Time) {
 	routes, err := k.Links.Routes(r.port())
 	if err != nil {
 		k.log.Error("routes of a lost address not read; they are not restored with it", "error", err)
 	}
 	r.Lost = &Loss{Since: now, Routes: routes}
-	k.keep(r)
+	k.save(r)
 	k.withdraw(r)
 	k.failed, k.reported = 0, ""
 	e := r.lostEvent(cause)
@@ -169,9 +169,9 @@ func (k *keeper) withdraw(r Record) {
 	}
 }
 
-// regain asks for the lost address. The pod gets no other one: its status, policies and the results of its plugins have this one.
-func (k *keeper) regain(ctx context.Context, r Record) (next time.Time, goes bool) {
-	limited, cancel := context.WithTimeout(ctx, regainLimit)
+// regain requests the lost address. It accepts no other address, because the pod's status, policies and plugin results contain this one.
+func (k *keeper) regain(ctx context.Context, r Record) (next time.Time, more bool) {
+	limited, cancel := context.WithTimeout(ctx, regainRequestTimeout)
 	defer cancel()
 	ack, err := k.Client.Acquire(limited, r.port(), k.config, r.Lease.Prefix.Addr())
 	if ctx.Err() != nil {
@@ -189,16 +189,16 @@ func (k *keeper) regain(ctx context.Context, r Record) (next time.Time, goes boo
 		return time.Time{}, false
 	}
 	if err == nil {
-		// The interface first: a process that ends between the two does both again.
+		// The interface comes first: if the process ends before the record is saved, the next one repeats both.
 		if err = k.Links.Restore(r.port(), r.Lease.Prefix, r.Lost.Routes); err == nil {
 			return k.regained(r, read), true
 		}
 	}
 	if other, ok := errors.AsType[*OtherError](err); ok {
-		k.report(other.Error(), func() Event { return r.otherEvent(other) })
+		k.report(other.Error(), func() Event { return r.otherAddressEvent(other) })
 	}
 	k.failed++
-	wait := regainAfter(k.failed)
+	wait := regainDelay(k.failed)
 	k.log.Warn("lost address not available", "address", r.Lease.Prefix.Addr(), "error", err, "again", time.Now().Add(wait))
 	return time.Now().Add(wait), true
 }
@@ -206,13 +206,13 @@ func (k *keeper) regain(ctx context.Context, r Record) (next time.Time, goes boo
 func (k *keeper) regained(r Record, read Lease) time.Time {
 	r.Lost, r.Lease = nil, extend(r.Lease, read)
 	k.failed, k.reported = 0, ""
-	k.keep(r)
+	k.save(r)
 	k.log.Info("lost address is available again", "address", r.Lease.Prefix.Addr())
 	k.Event(r.restoredEvent())
 	return r.Lease.times(k.config.ClientID).Renew
 }
 
-// report sends an event unless the last one was about the same.
+// report sends an event unless the previous event was about the same.
 func (k *keeper) report(about string, event func() Event) {
 	if about != "" && about != k.reported {
 		k.Event(event())
@@ -220,7 +220,7 @@ func (k *keeper) report(about string, event func() Event) {
 	k.reported = about
 }
 
-// usable returns the address of the lease, false while the pod must not use it.
+// usable returns the address of the lease, and whether the pod may use it.
 func (k *keeper) usable() (netip.Prefix, bool) {
 	r := k.record.Load()
 	return r.Lease.Prefix, r.Lost == nil

@@ -19,13 +19,13 @@ import (
 	hostdhcp "github.com/cluster-network-operator/cno/internal/dayone/hostapply/dhcp"
 )
 
-// Lease is what a server gave. Its Routes are those that are to be installed: the classless ones, or else the static ones and the default
-// route of the first router (RFC 3442).
+// Lease is a lease of a server. Its Routes are the routes to install: the classless ones, or else the static ones and the default route through the
+// first router (RFC 3442).
 type Lease struct {
 	hostdhcp.Lease
 	// Server is the server's identifier.
 	Server netip.Addr `json:"server"`
-	// Rebind is after which time any server is asked.
+	// Rebind is T2, after which the client asks any server.
 	Rebind time.Duration `json:"rebind"`
 	// Gateway is the next hop of the default route; the zero address if there is none.
 	Gateway netip.Addr `json:"gateway,omitzero"`
@@ -36,7 +36,7 @@ type Lease struct {
 // Route is a route of a lease. Via is unspecified for a destination on the link.
 type Route = hostdhcp.Route
 
-// readLease returns what a server acknowledged at a time. A lease that a pod cannot use is an error.
+// readLease returns the lease of an acknowledgement that arrived at a time. A lease that a pod cannot use is an error.
 func readLease(ack *dhcpv4.DHCPv4, now time.Time) (Lease, error) {
 	read, err := hostdhcp.Read(ack, now)
 	if err != nil {
@@ -67,7 +67,7 @@ func readLease(ack *dhcpv4.DHCPv4, now time.Time) (Lease, error) {
 
 var defaultDestination = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 
-// renewal returns T1 and T2 of a lease. Those that a server does not give, or that are not in order, are the ones of RFC 2131.
+// renewal returns T1 and T2 of a lease. Missing or unordered values are replaced by the defaults of RFC 2131.
 func renewal(valid, t1, t2 time.Duration) (renew, rebind time.Duration) {
 	if t2 <= 0 || t2 >= valid {
 		t2 = valid / 8 * 7
@@ -78,8 +78,8 @@ func renewal(valid, t1, t2 time.Duration) (renew, rebind time.Duration) {
 	return t1, t2
 }
 
-// staticRoutes reads option 33: pairs of a destination, whose length follows from its class, and a router. A default route is not
-// allowed in it.
+// staticRoutes reads option 33: pairs of a destination, whose prefix length follows from its class, and a router. The option cannot have a default
+// route.
 func staticRoutes(option []byte) (routes []Route) {
 	for ; len(option) >= 8; option = option[8:] {
 		destination, via := netip.AddrFrom4([4]byte(option[:4])), netip.AddrFrom4([4]byte(option[4:8]))
@@ -91,7 +91,7 @@ func staticRoutes(option []byte) (routes []Route) {
 	return routes
 }
 
-// result is what ADD returns for a lease.
+// result returns the CNI result of ADD for a lease.
 func (l Lease) result(priority int) *current.Result {
 	r := &current.Result{CNIVersion: current.ImplementedSpecVersion, DNS: types.DNS{Domain: l.Domain, Search: l.Search}}
 	ip := &current.IPConfig{Address: ipNet(l.Prefix)}
@@ -117,16 +117,16 @@ func ipNet(p netip.Prefix) net.IPNet {
 	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// clientID is option 61 of an attachment as containernetworking has it, so that reservations of servers stay valid: type 0, the container,
-// the network's name and the interface.
+// clientID returns option 61 of an attachment in the form of containernetworking, so that reservations on servers stay valid: type 0, the container, the
+// network's name and the interface.
 func clientID(c cniserver.Call) []byte {
 	const most = 254 // with the type as long as an option can be
 	id := c.ContainerID + "/" + c.Network + "/" + c.IfName
 	return append([]byte{0}, id[:min(len(id), most)]...)
 }
 
-// spread returns the time by which a lease is renewed before its T1: up to a sixteenth, the same for a client each time. Pods that were
-// started at once do not ask their server at once.
+// spread returns the time before T1 at which a client renews its lease: up to a sixteenth of T1, and constant for each client. It spreads the requests
+// of pods that started at the same time.
 func spread(clientID []byte, renew time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write(clientID)

@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// legacyEvery is how often the legacy socket is tried that another daemon has.
-	legacyEvery = time.Minute
-	// legacyLimit bounds a request: the protocol has no deadline.
-	legacyLimit = 100 * time.Second
+	// legacyRetryInterval is the time between two attempts to listen on the legacy socket.
+	legacyRetryInterval = time.Minute
+	// legacyTimeout bounds a request: the protocol has no deadline.
+	legacyTimeout = 100 * time.Second
 )
 
-// legacyServer answers containernetworking's program "dhcp", which speaks net/rpc over HTTP at a unix socket.
+// legacyServer serves containernetworking's plugin binary dhcp, which uses net/rpc over HTTP on a unix socket.
 type legacyServer struct {
 	server *cniserver.Server
 	log    *slog.Logger
 }
 
-// keep serves at a socket until the context ends. While another process serves there, it waits for that one to end.
-func (s legacyServer) keep(ctx context.Context, socket string) {
+// retry serves at a socket until the context ends. While another process serves there, it waits for that process to end.
+func (s legacyServer) retry(ctx context.Context, socket string) {
 	last := ""
 	for ctx.Err() == nil {
 		err := s.serve(ctx, socket)
@@ -46,11 +46,11 @@ func (s legacyServer) keep(ctx context.Context, socket string) {
 		}
 		if err != nil && err.Error() != last {
 			last = err.Error()
-			s.log.Warn("containernetworking's own program dhcp is not served; the plugin that is installed on nodes is", "socket", socket, "error", err)
+			s.log.Warn("containernetworking's own dhcp binary is not served; the installed plugin is", "socket", socket, "error", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(legacyEvery):
+		case <-time.After(legacyRetryInterval):
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (s legacyServer) serve(ctx context.Context, socket string) error {
 		return err
 	}
 	calls := rpc.NewServer()
-	// The name and the methods are those that the program calls.
+	// The name and the methods are those of the binary.
 	if err := calls.RegisterName("DHCP", &legacyCalls{s.server, ctx}); err != nil {
 		return errors.Join(fmt.Errorf("register calls: %w", err), l.Close())
 	}
@@ -76,7 +76,7 @@ func (s legacyServer) serve(ctx context.Context, socket string) error {
 	return nil
 }
 
-// listenLegacy listens at a socket unless another process does. The directory is not the agent's own: its permissions stay.
+// listenLegacy listens on a socket unless another process does. It does not change the permissions of the directory, which is not the agent's own.
 func listenLegacy(ctx context.Context, socket string) (*net.UnixListener, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		return nil, fmt.Errorf("create directory of the socket: %w", err)
@@ -89,7 +89,7 @@ func listenLegacy(ctx context.Context, socket string) (*net.UnixListener, error)
 		return nil, fmt.Errorf("%s exists and is not a socket", socket)
 	default:
 		if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket); err == nil {
-			return nil, errors.Join(errors.New("another daemon serves there; stop it, so that leases are renewed after a restart, too"), conn.Close())
+			return nil, errors.Join(errors.New("another daemon uses the socket; stop it, so that leases are also renewed after a restart"), conn.Close())
 		}
 		if err := os.Remove(socket); err != nil {
 			return nil, fmt.Errorf("replace socket: %w", err)
@@ -126,14 +126,14 @@ func (l rootOnly) Accept() (net.Conn, error) {
 	}
 }
 
-// legacyCalls are the calls of the program. Their errors arrive there as text.
+// legacyCalls has the RPC methods of the binary, which gets errors as text.
 type legacyCalls struct {
 	server *cniserver.Server
 	// life is the context of the server: calls have none.
 	life context.Context
 }
 
-// Allocate is ADD and CHECK of the program.
+// Allocate serves ADD and CHECK.
 func (c *legacyCalls) Allocate(args *skel.CmdArgs, result *current.Result) error {
 	raw, err := c.do(cniproto.Add, args)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *legacyCalls) Allocate(args *skel.CmdArgs, result *current.Result) error
 	if err != nil {
 		return fmt.Errorf("decode the result: %w", err)
 	}
-	// What the program expects is of the newest version, not of the one in the configuration.
+	// The binary expects the newest version, not that of the configuration.
 	newest, err := current.NewResultFromResult(parsed)
 	if err != nil {
 		return fmt.Errorf("convert the result: %w", err)
@@ -158,17 +158,17 @@ func (c *legacyCalls) Allocate(args *skel.CmdArgs, result *current.Result) error
 	return nil
 }
 
-// Release is DEL of the program.
+// Release serves DEL.
 func (c *legacyCalls) Release(args *skel.CmdArgs, _ *struct{}) error {
 	_, err := c.do(cniproto.Delete, args)
 	return err
 }
 
 func (c *legacyCalls) do(command string, args *skel.CmdArgs) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(c.life, legacyLimit)
+	ctx, cancel := context.WithTimeout(c.life, legacyTimeout)
 	defer cancel()
 	return c.server.Do(ctx, cniproto.Request{
 		Version: cniproto.Version, ID: "legacy", Plugin: "dhcp", Command: command, ContainerID: args.ContainerID, NetNS: args.Netns,
-		IfName: args.IfName, Args: args.Args, Path: args.Path, Config: args.StdinData, Timeout: legacyLimit,
+		IfName: args.IfName, Args: args.Args, Path: args.Path, Config: args.StdinData, Timeout: legacyTimeout,
 	})
 }

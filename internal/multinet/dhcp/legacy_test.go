@@ -60,7 +60,7 @@ func TestLegacySocketOfAnotherDaemonIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := listenLegacy(t.Context(), socket); err == nil || !strings.Contains(err.Error(), "another daemon serves there") {
+	if _, err := listenLegacy(t.Context(), socket); err == nil || !strings.Contains(err.Error(), "another daemon uses the socket") {
 		t.Errorf("error %v", err)
 	}
 	// A daemon that was killed leaves its socket.

@@ -14,13 +14,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
-// NewLinks returns the interfaces of the kernel. Changes need CAP_NET_ADMIN, and CAP_SYS_ADMIN to enter network namespaces.
+// NewLinks returns the Links of the kernel. They need CAP_NET_ADMIN, and CAP_SYS_ADMIN to enter network namespaces.
 func NewLinks() Links { return kernel{} }
 
 type kernel struct{}
 
-// in calls f in the network namespace of a port with its interface.
-func in(p Port, f func(netlink.Link) error) error {
+// withLink calls f in the network namespace of a port with its interface.
+func withLink(p Port, f func(netlink.Link) error) error {
 	return gone(ns.WithNetNSPath(p.NetNS, func(ns.NetNS) error {
 		link, err := netlink.LinkByName(p.Name)
 		if err != nil {
@@ -38,7 +38,7 @@ func in(p Port, f func(netlink.Link) error) error {
 
 // Up implements Links.
 func (kernel) Up(p Port) (mac net.HardwareAddr, err error) {
-	err = in(Port{NetNS: p.NetNS, Name: p.Name}, func(link netlink.Link) error {
+	err = withLink(Port{NetNS: p.NetNS, Name: p.Name}, func(link netlink.Link) error {
 		mac = link.Attrs().HardwareAddr
 		if len(mac) != 6 {
 			return fmt.Errorf("%s has no MAC address of Ethernet, by which DHCP servers know it", p.Name)
@@ -48,9 +48,9 @@ func (kernel) Up(p Port) (mac net.HardwareAddr, err error) {
 	return mac, err
 }
 
-// Routes implements Links: of all tables, as plugins such as sbr use further ones.
+// Routes implements Links. It reads all tables, since plugins such as sbr use tables of their own.
 func (kernel) Routes(p Port) (out []LinkRoute, err error) {
-	err = in(p, func(link netlink.Link) error {
+	err = withLink(p, func(link netlink.Link) error {
 		filter := &netlink.Route{LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
 		routes, err := netlinkdump.All(func() ([]netlink.Route, error) {
 			return netlink.RouteListFiltered(netlink.FAMILY_V4, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
@@ -82,7 +82,7 @@ func linkRoute(r netlink.Route) (out LinkRoute, ok bool) {
 
 // Withdraw implements Links.
 func (kernel) Withdraw(p Port, a netip.Prefix) error {
-	return in(p, func(link netlink.Link) error {
+	return withLink(p, func(link netlink.Link) error {
 		if err := netlink.AddrDel(link, addr(a)); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			return fmt.Errorf("remove %s: %w", a, err)
 		}
@@ -92,7 +92,7 @@ func (kernel) Withdraw(p Port, a netip.Prefix) error {
 
 // Restore implements Links.
 func (kernel) Restore(p Port, a netip.Prefix, routes []LinkRoute) error {
-	return in(p, func(link netlink.Link) error {
+	return withLink(p, func(link netlink.Link) error {
 		if err := netlink.AddrAdd(link, addr(a)); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("add %s: %w", a, err)
 		}

@@ -10,7 +10,7 @@ import (
 // maxMessage is the longest message that a server may send.
 const maxMessage = 1500
 
-// Messages of RFC 2131, section 4.3.6 (table 4): which address is where depends on the state.
+// Messages of RFC 2131, section 4.3.6 (table 4), which defines the address fields of each state.
 
 // discover asks all servers for an offer, of the address want if it is valid.
 func discover(mac net.HardwareAddr, c Config, want netip.Addr) (*dhcpv4.DHCPv4, error) {
@@ -34,14 +34,14 @@ func renew(mac net.HardwareAddr, c Config, l Lease) (*dhcpv4.DHCPv4, error) {
 	return dhcpv4.New(append(message(dhcpv4.MessageTypeRequest, mac, c), dhcpv4.WithClientIP(l.Prefix.Addr().AsSlice()))...)
 }
 
-// release gives an address back. Of the options, only the client identifier belongs into it.
+// release returns a DHCPRELEASE, whose only options are the client and server identifiers.
 func release(mac net.HardwareAddr, c Config, l Lease) (*dhcpv4.DHCPv4, error) {
 	return dhcpv4.New(
 		dhcpv4.WithMessageType(dhcpv4.MessageTypeRelease), dhcpv4.WithHwAddr(mac), dhcpv4.WithClientIP(l.Prefix.Addr().AsSlice()),
 		dhcpv4.WithOption(dhcpv4.OptClientIdentifier(c.ClientID)), dhcpv4.WithOption(dhcpv4.OptServerIdentifier(l.Server.AsSlice())))
 }
 
-// message returns what all messages but releases have.
+// message returns the common parts of all messages except DHCPRELEASE.
 func message(kind dhcpv4.MessageType, mac net.HardwareAddr, c Config) []dhcpv4.Modifier {
 	codes := make(dhcpv4.OptionCodeList, len(c.Request))
 	for i, code := range c.Request {
@@ -60,7 +60,7 @@ func message(kind dhcpv4.MessageType, mac net.HardwareAddr, c Config) []dhcpv4.M
 	return m
 }
 
-// refusal returns the error of an answer that is a DHCPNAK.
+// refusal returns a *RefusedError for a DHCPNAK, and nil for other messages.
 func refusal(answer *dhcpv4.DHCPv4) error {
 	if answer.MessageType() != dhcpv4.MessageTypeNak {
 		return nil

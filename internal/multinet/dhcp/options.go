@@ -31,17 +31,16 @@ var optionNames = map[string]uint8{
 	"vendor-class-identifier": optionVendorClass,
 }
 
-// own are the options that the protocol itself needs.
+// own are the options that the client itself sets.
 var own = []uint8{optionRequestedIP, optionOverload, optionMessageType, optionServerID, optionRequestList, optionMaxMessageSize}
 
-// defaultRequest is what is asked for besides what a configuration names. The MTU (option 26) is not: the plugin that creates the
-// interface sets it.
+// defaultRequest returns the options that are requested in addition to those of a configuration. The MTU (option 26) is not among them, because the
+// plugin that creates the interface sets it.
 func defaultRequest() []uint8 {
 	return []uint8{optionClasslessRoutes, optionSubnetMask, optionRouters, optionStaticRoutes, optionDNS, optionDomainName, optionDomainSearch}
 }
 
-// routesFirst compares two codes so that classless routes are asked for before everything else, since RFC 3442 wants them before routers
-// and static routes.
+// routesFirst orders classless routes before all other options, since RFC 3442 requires them before routers and static routes.
 func routesFirst(a, b uint8) int {
 	switch {
 	case a == b:

@@ -18,9 +18,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// Record is what is kept of a lease.
+// Record is a lease and its attachment, as stored on disk.
 type Record struct {
-	// Format is that of the file.
+	// Format is the format version of the file.
 	Format int            `json:"format"`
 	Call   cniserver.Call `json:"call"`
 	MAC    string         `json:"mac"`
@@ -29,34 +29,34 @@ type Record struct {
 	Lost *Loss `json:"lost,omitempty"`
 }
 
-// Loss is a lease that ended before its pod.
+// Loss describes a lease that ended before its pod.
 type Loss struct {
 	Since time.Time `json:"since"`
-	// Routes are those that the interface had with the address.
+	// Routes are the interface's routes that were removed with the address.
 	Routes []LinkRoute `json:"routes,omitempty"`
 }
 
-// recordFormat is the only one there is.
+// recordFormat is the current format version.
 const recordFormat = 1
 
-// port is the interface of the lease.
+// port returns the interface of the lease.
 func (r Record) port() Port {
-	mac, _ := net.ParseMAC(r.MAC) // that of no interface if the file has another text
+	mac, _ := net.ParseMAC(r.MAC) // an invalid text matches no interface
 	return Port{NetNS: r.Call.NetNS, Name: r.Call.IfName, MAC: mac}
 }
 
 func key(c cniserver.Call) string { return c.ContainerID + "/" + c.IfName }
 
-// store keeps a file for each lease.
+// store has a file for each lease in a directory.
 type store struct{ dir string }
 
-// The ends of the names of records, and of records that cannot be read.
+// The suffixes of the files of records, and of records that cannot be read.
 const (
 	suffix  = ".json"
 	damaged = ".damaged"
 )
 
-// open creates the directory, and removes what a crash left unfinished.
+// open creates the directory, and removes temporary files of a crashed process.
 func (s store) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("create directory of leases: %w", err)
@@ -80,7 +80,7 @@ func (s store) put(r Record) error {
 	return agent.SaveState(s.file(key(r.Call)), r)
 }
 
-// get returns the lease of an attachment. Without one found is false; so it is for a damaged file, with an error.
+// get returns the record of an attachment, and whether it exists. A damaged file is an error.
 func (s store) get(key string) (Record, bool, error) { return s.read(s.file(key)) }
 
 func (s store) read(file string) (Record, bool, error) {
@@ -98,7 +98,7 @@ func (s store) remove(key string) error {
 	return nil
 }
 
-// all returns all leases. A file that cannot be read is renamed and returned as an error: the others count.
+// all returns all records. It renames files that cannot be read, and returns their errors together with the other records.
 func (s store) all() (records []Record, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -2,12 +2,12 @@ package dhcp
 
 import "time"
 
-// State is that of a lease (RFC 2131, section 4.4.5).
+// State is the state of a lease (RFC 2131, section 4.4.5).
 type State int
 
 // The states of a lease, in the order of time.
 const (
-	// Bound is before T1: there is nothing to do.
+	// Bound is before T1: no request is due.
 	Bound State = iota
 	// Renewing is from T1: the server of the lease is asked.
 	Renewing
@@ -19,10 +19,10 @@ const (
 
 func (s State) String() string { return [...]string{"bound", "renewing", "rebinding", "expired"}[s] }
 
-// Times are the moments of a lease, in this order.
+// Times are the times at which the state of a lease changes, in this order.
 type Times struct{ Renew, Rebind, Expire time.Time }
 
-// times returns the moments of a lease of a client.
+// times returns the times of a lease for a client.
 func (l Lease) times(clientID []byte) Times {
 	return Times{
 		Renew:  l.Since.Add(l.Renew - spread(clientID, l.Renew)),
@@ -31,7 +31,7 @@ func (l Lease) times(clientID []byte) Times {
 	}
 }
 
-// At returns the state at a moment.
+// At returns the state at a time.
 func (t Times) At(now time.Time) State {
 	switch {
 	case now.Before(t.Renew):
@@ -44,7 +44,7 @@ func (t Times) At(now time.Time) State {
 	return Expired
 }
 
-// End returns when the state at a moment ends; that of Expired has already.
+// End returns when the state at a time ends; for Expired, that is in the past.
 func (t Times) End(now time.Time) time.Time {
 	switch t.At(now) {
 	case Bound:
@@ -56,16 +56,15 @@ func (t Times) End(now time.Time) time.Time {
 	return t.Expire
 }
 
-// shortest and longest bound the time between two requests for one lease.
+// minRequestInterval and longest bound the time between two requests for one lease.
 const (
-	shortest = 2 * time.Second
-	longest  = time.Minute
+	minRequestInterval = 2 * time.Second
+	maxRequestInterval = time.Minute
 )
 
-// Next returns when the next request for a lease is due, after one of the state asked that was not answered until now: at once if the state
-// has changed meanwhile, else after half of what remains of the state. As RFC 2131 says, that is not less than a minute; of a lease shorter
-// than a quarter of an hour, it is not less than a sixteenth of the lease, or there would be no second request. The end of the state is
-// not passed.
+// Next returns the time of the next request, after a request in the state asked got no answer until now: at once if the state has changed, otherwise
+// after half of the remaining time of the state, but at most at its end. The interval is at least a minute, as RFC 2131 requires; for a lease of less
+// than 15 minutes, it is at least a sixteenth of the lease, which allows a second request.
 func (t Times) Next(asked State, now time.Time) time.Time {
 	end := t.End(now)
 	switch state := t.At(now); {
@@ -74,7 +73,7 @@ func (t Times) Next(asked State, now time.Time) time.Time {
 	case state != asked || state == Expired:
 		return now
 	}
-	least := min(max(t.Expire.Sub(t.Renew)/8, shortest), longest)
+	least := min(max(t.Expire.Sub(t.Renew)/8, minRequestInterval), maxRequestInterval)
 	next := now.Add(max(end.Sub(now)/2, least))
 	if next.After(end) {
 		return end
@@ -82,16 +81,16 @@ func (t Times) Next(asked State, now time.Time) time.Time {
 	return next
 }
 
-// regainFirst and regainLongest bound the time between two attempts to get a lost address again.
+// minRegainDelay and maxRegainDelay bound the time between two attempts to regain a lost address.
 const (
-	regainFirst   = 5 * time.Second
-	regainLongest = 5 * time.Minute
+	minRegainDelay = 5 * time.Second
+	maxRegainDelay = 5 * time.Minute
 )
 
-// regainAfter is the time after a number of failed attempts to get an address again; none before the first.
-func regainAfter(failed int) time.Duration {
+// regainDelay returns the delay after a number of failed attempts to regain an address; 0 before the first attempt.
+func regainDelay(failed int) time.Duration {
 	if failed == 0 {
 		return 0
 	}
-	return min(regainFirst<<min(failed-1, 10), regainLongest)
+	return min(minRegainDelay<<min(failed-1, 10), maxRegainDelay)
 }

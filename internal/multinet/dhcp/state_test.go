@@ -55,8 +55,8 @@ func TestRenewalTimes(t *testing.T) {
 		valid, t1, t2         time.Duration
 		wantRenew, wantRebind time.Duration
 	}{
-		{"what the server says", time.Hour, time.Minute, 2 * time.Minute, time.Minute, 2 * time.Minute},
-		{"the server says nothing", 80 * time.Second, 0, 0, 40 * time.Second, 70 * time.Second},
+		{"the times of the server", time.Hour, time.Minute, 2 * time.Minute, time.Minute, 2 * time.Minute},
+		{"the server sends no times", 80 * time.Second, 0, 0, 40 * time.Second, 70 * time.Second},
 		{"T2 after the end", 80 * time.Second, 10 * time.Second, time.Hour, 10 * time.Second, 70 * time.Second},
 		{"T1 after T2", 80 * time.Second, 75 * time.Second, 70 * time.Second, 40 * time.Second, 70 * time.Second},
 		{"an early T2 alone", 80 * time.Second, 0, 20 * time.Second, 20 * time.Second, 20 * time.Second},
@@ -87,11 +87,11 @@ func TestClientsThatStartAtOnceAreRenewedAtDifferentTimes(t *testing.T) {
 
 func TestRegainIsRepeatedWithBackOff(t *testing.T) {
 	for failed, want := range []time.Duration{0, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute} {
-		if got := regainAfter(failed); got != want {
+		if got := regainDelay(failed); got != want {
 			t.Errorf("after %d failures: %s, expected %s", failed, got, want)
 		}
 	}
-	if got := regainAfter(1 << 40); got != 5*time.Minute {
+	if got := regainDelay(1 << 40); got != 5*time.Minute {
 		t.Errorf("after very many failures: %s", got)
 	}
 }

@@ -53,7 +53,7 @@ func (r *reader) gateway(v any, at *field.Path) {
 	r.conf.Gateway = gateway
 }
 
-// complete reports what is missing, and what does not fit together.
+// complete reports missing keys, and keys that contradict each other.
 func (r *reader) complete() {
 	if !r.typed {
 		r.errs = append(r.errs, field.Required(field.NewPath("type"), "must be "+Type))

@@ -23,14 +23,14 @@ const (
 	// maxInterfaceName is the longest name of an interface in bytes.
 	maxInterfaceName = 15
 	minMTU, maxMTU   = 68, 65535
-	// minMTUv6 is what IPv6 requires of a link.
+	// minMTUv6 is the minimum link MTU of IPv6.
 	minMTUv6 = 1280
 )
 
 // modes are those of macvlan.
 var modes = []string{"bridge", "private", "vepa", "passthru"}
 
-// Conf is what a configuration asks for.
+// Conf is a parsed configuration.
 type Conf struct {
 	// Name is that of the network.
 	Name string
@@ -57,8 +57,7 @@ func (c *Conf) NeedsGateway() bool {
 	return slices.ContainsFunc(c.Destinations, func(d Destination) bool { return !c.Address.Contains(d.Address) })
 }
 
-// Parse reads a configuration strictly, and returns all errors in it. Keys that CNI defines and the plugin has no use for are accepted, and so
-// are those with a domain.
+// Parse reads a configuration strictly, and returns all errors in it. It accepts keys of CNI that the plugin does not use, and keys with a domain.
 func Parse(text []byte) (Conf, field.ErrorList) {
 	c := Conf{Mode: modes[0]}
 	if len(text) > maxConfig {
@@ -78,7 +77,7 @@ func Parse(text []byte) (Conf, field.ErrorList) {
 	return c, r.errs
 }
 
-// reader collects what it reads and the errors.
+// reader collects the configuration and the errors.
 type reader struct {
 	conf *Conf
 	errs field.ErrorList

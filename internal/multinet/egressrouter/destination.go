@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Protocol is one that has ports.
+// Protocol is a transport protocol.
 type Protocol string
 
 // The protocols, as nft spells them.
@@ -21,12 +21,12 @@ const (
 	SCTP Protocol = "sctp"
 )
 
-// protocols are all of them, in the order of rules.
+// protocols returns all protocols, in the order of rules.
 func protocols() []Protocol { return []Protocol{TCP, UDP, SCTP} }
 
-// Destination is where connections are sent.
+// Destination is a destination to which the router redirects connections.
 type Destination struct {
-	// Protocol and Port are those of the connections. Both are zero for all that no other destination is for.
+	// Protocol and Port select the connections. Both are zero for a destination of all other connections.
 	Protocol Protocol
 	Port     uint16
 	Address  netip.Addr
@@ -34,7 +34,7 @@ type Destination struct {
 	TargetPort uint16
 }
 
-// All reports whether it is for all connections that no other destination is for.
+// All reports whether d is for all connections that no other destination selects.
 func (d Destination) All() bool { return d.Port == 0 }
 
 var pathDestinations = field.NewPath("ip", "destinations")

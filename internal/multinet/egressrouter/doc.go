@@ -1,18 +1,18 @@
-// Package egressrouter is the data path of egress routers as values: what the configuration of the CNI plugin egress-router asks for, and
-// the nftables rules, the settings of the kernel and the frames that carry it out. Package plugin applies them to a pod.
+// Package egressrouter computes the data path of egress routers: it parses the configuration of the CNI plugin egress-router, and returns the nftables
+// rules and kernel settings that implement it. Package plugin applies them to a pod.
 //
-// A pod has one attachment for each family. Each has its own table, named by the family, so that adding and removing one is one transaction
-// that does not touch the rules of the other.
+// A pod has one attachment for each IP family. Each attachment has its own table, named after the family, so that adding or removing an attachment is
+// one transaction and does not affect the rules of the other.
 package egressrouter
 
 import "net/netip"
 
 const (
-	// Type is the name of the plugin: the key "type" of its configuration, and the file name of the program.
+	// Type is the name of the plugin: the key "type" of its configuration, and the file name of the binary.
 	Type = "egress-router"
 	// ClientInterface is the pod's interface in the cluster's network, where clients connect.
 	ClientInterface = "eth0"
-	// Mark is on packets that leave by ClientInterface to every destination, since their connection came in there.
+	// Mark is the mark of packets that leave by ClientInterface regardless of their destination, because their connection came in there.
 	Mark = 1
 	// RouteTable has the routes of marked packets.
 	RouteTable = 100
@@ -22,13 +22,13 @@ const (
 
 // The error codes of the plugin. The CNI specification leaves those from 100 on to plugins.
 const (
-	// CodeAddressTaken is that another machine has the address.
+	// CodeAddressTaken means that another machine has the address.
 	CodeAddressTaken = 101
-	// CodeNoMaster is that the node has no interface that can be the master.
+	// CodeNoMaster means that the node has no interface that can be the master.
 	CodeNoMaster = 102
-	// CodeNoGateway is that the gateway does not answer.
+	// CodeNoGateway means that the gateway does not answer.
 	CodeNoGateway = 103
-	// CodeDiffers is the answer of CHECK if the pod is not as ADD left it.
+	// CodeDiffers is returned by CHECK if the pod's network differs from the result of ADD.
 	CodeDiffers = 104
 )
 

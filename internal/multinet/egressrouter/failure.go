@@ -13,7 +13,7 @@ const (
 	ReasonNoGateway    = "NoGateway"
 )
 
-// Failure is why a pod cannot have its attachment on a node.
+// Failure is the reason why a pod cannot have its attachment on a node.
 type Failure struct {
 	// Code is the error code of the plugin.
 	Code uint
@@ -22,20 +22,20 @@ type Failure struct {
 	Message string
 }
 
-// String is what the plugin answers. The reason is in it, since what reaches the pod's events is text.
+// String returns the message of the plugin's error. It contains the reason, since the pod's events only have the text.
 func (f Failure) String() string { return f.Reason + ": " + f.Message }
 
-// Taken is that another machine has the address.
+// Taken returns the failure that another machine has the address.
 func Taken(address netip.Addr, holder string) Failure {
 	return Failure{CodeAddressTaken, ReasonAddressInUse, fmt.Sprintf("address %s is taken by %s; choose another one, or free it", address, holder)}
 }
 
-// NoMaster is that the node has no interface that can be the master.
+// NoMaster returns the failure that the node has no interface that can be the master.
 func NoMaster(format string, args ...any) Failure {
 	return Failure{CodeNoMaster, ReasonNoMaster, fmt.Sprintf(format, args...)}
 }
 
-// NoGateway is that the gateway does not answer on the network of an interface of the node.
+// NoGateway returns the failure that the gateway does not answer on the network of an interface of the node.
 func NoGateway(gateway netip.Addr, master string) Failure {
 	return Failure{CodeNoGateway, ReasonNoGateway, fmt.Sprintf("gateway %s does not answer on the network of interface %s of the node", gateway, master)}
 }

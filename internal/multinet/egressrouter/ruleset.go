@@ -22,20 +22,20 @@ type Chain struct {
 	Rules []Rule
 }
 
-// Rule is a list of conditions, of which all must be met, and what happens then. Zero values are no conditions.
+// Rule is an action for packets that meet all conditions. A zero value is no condition.
 type Rule struct {
 	In, Out string
 	Family  Family
-	// Local is that the destination is an address of the pod.
+	// Local requires that the destination is an address of the pod.
 	Local bool
-	// New is that the packet opens a connection; Known that it belongs to one, or reports an error about one.
+	// New requires that the packet opens a connection; Known that it belongs to a connection, or reports an error of one.
 	New, Known bool
-	// Reply is that it travels against the direction in which its connection was opened.
+	// Reply requires the direction opposite to the one in which the connection was opened.
 	Reply bool
-	// Redirected is that a rule has changed the destination of its connection.
+	// Redirected requires that a rule has changed the destination of the connection.
 	Redirected bool
 	To         netip.Addr
-	// ICMPv6 is a type of message. 0 is none.
+	// ICMPv6 is a message type.
 	ICMPv6   uint8
 	Protocol Protocol
 	// Port is the destination's; it needs Protocol.
@@ -45,7 +45,7 @@ type Rule struct {
 	Address netip.AddrPort
 }
 
-// Action is what happens to a packet, or to its connection.
+// Action is an action on a packet or its connection.
 type Action string
 
 // The actions.
@@ -64,23 +64,22 @@ const (
 	Source   Action = "snat"
 )
 
-// The messages of ICMPv6 that a link needs: queries for members of groups, and those of neighbor discovery. Routers' advertisements are not
-// among them.
+// The ICMPv6 messages that a link needs: multicast listener queries and neighbor discovery, without router advertisements.
 const (
 	listenerQuery         = 130
 	neighborSolicitation  = 135
 	neighborAdvertisement = 136
 )
 
-// TableOf is the name of the table of a family.
+// TableOf returns the name of the table of a family.
 func TableOf(f Family) string { return "egress_router_" + strings.ToLower(string(f)) }
 
 // Rules returns the table of an attachment whose interface is link.
 func Rules(c *Conf, link string) Ruleset {
 	f := c.Family()
 	return Ruleset{Table: TableOf(f), Chains: []Chain{
-		// What came in by the client's interface returns there, for every address of a client. Its connection is marked, and marks have routes of
-		// their own.
+		// Replies to clients leave by the interface on which the client's connection came in, regardless of the client's address. The connection is marked,
+		// and marked packets have a separate routing table.
 		{Name: "mark_clients", Type: "filter", Hook: "prerouting", Priority: -150, Rules: []Rule{
 			{In: ClientInterface, Family: f, New: true, Then: MarkConnection},
 			{In: link, Family: f, Reply: true, Then: UseMark},
@@ -91,7 +90,7 @@ func Rules(c *Conf, link string) Ruleset {
 			{Family: f, Known: true, Then: Accept},
 			{In: ClientInterface, Out: link, Family: f, Redirected: true, Then: Accept},
 			{Family: f, Then: Drop},
-			// The other family has no business on this interface.
+			// This interface carries no packets of the other family.
 			{In: link, Then: Drop},
 			{Out: link, Then: Drop},
 		}},
@@ -118,7 +117,7 @@ func redirects(c *Conf) (rules []Rule) {
 	return rules
 }
 
-// inputs let nothing in that nothing inside has asked for.
+// inputs returns rules that accept only packets of connections that the pod opened.
 func inputs(f Family, link string) []Rule {
 	rules := []Rule{{In: link, Family: f, Known: true, Then: Accept}}
 	if f == IPv6 {
@@ -129,10 +128,10 @@ func inputs(f Family, link string) []Rule {
 	return append(rules, Rule{In: link, Then: Drop})
 }
 
-// listenerReport tells switches which groups are listened to.
+// listenerReport reports to switches which multicast groups the pod listens to.
 const listenerReport = 143
 
-// outputs let the pod's own processes connect to the destinations only.
+// outputs returns rules that allow the pod's own processes to connect to the destinations only.
 func outputs(c *Conf, link string) []Rule {
 	rules := []Rule{{Out: link, Family: c.Family(), Known: true, Then: Accept}}
 	if c.Family() == IPv6 {
@@ -146,7 +145,7 @@ func outputs(c *Conf, link string) []Rule {
 	return append(rules, Rule{Out: link, Protocol: TCP, Then: Reset}, Rule{Out: link, Then: Reject})
 }
 
-// String is the table as nft prints it.
+// String returns the table as nft prints it.
 func (r Ruleset) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table inet %s {\n", r.Table)
@@ -168,7 +167,7 @@ func priority(n int) string {
 	return map[int]string{-150: "mangle", -100: "dstnat", 0: "filter", 100: "srcnat"}[n]
 }
 
-// String is the rule as nft prints it.
+// String returns the rule as nft prints it.
 func (r Rule) String() string {
 	var words []string
 	add := func(condition bool, format string, args ...any) {

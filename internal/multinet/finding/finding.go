@@ -1,5 +1,5 @@
-// Package finding says what is wrong with NetworkAttachmentDefinitions and MultiNetworkPolicies before a pod needs them: for the events that the
-// operator records on them, for cno doctor, and for cno validate. It is pure. What is wrong only on some nodes comes from the nodes' own reports.
+// Package finding reports problems of NetworkAttachmentDefinitions and MultiNetworkPolicies before a pod uses them: for the events that the operator
+// records on them, for cno doctor, and for cno validate. It is pure. Problems of single nodes come from the nodes' reports.
 package finding
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// Reason is a CamelCase identifier for what is wrong. It is that of the event.
+// Reason is the CamelCase identifier of a problem, and the reason of the event.
 type Reason string
 
 // The reasons.
@@ -26,7 +26,7 @@ const (
 	InterfaceMissing  Reason = "InterfaceMissing"
 )
 
-// table has for each reason what objects with it are or do, the effect, and what resolves it.
+// table has the predicate, the effect and the remedy of each reason.
 var table = map[Reason]struct{ predicate, effect, remedy string }{
 	InvalidDefinition: {"are invalid", "pods that ask for the network do not start", "correct spec.config; cno validate -f checks it before it is applied"},
 	InvalidPolicy: {"are invalid", "it is enforced in its last valid form, or isolates the pods that it selects",
@@ -36,7 +36,7 @@ var table = map[Reason]struct{ predicate, effect, remedy string }{
 		"correct the name, create the interface, or keep pods that ask for the network off these nodes by a nodeSelector"},
 }
 
-// Reasons are all reasons, sorted.
+// Reasons returns all reasons, sorted.
 func Reasons() []Reason {
 	var all []Reason
 	for r := range table {
@@ -46,30 +46,30 @@ func Reasons() []Reason {
 	return all
 }
 
-// Predicate is what objects with the reason are or do, in the plural: "are invalid".
+// Predicate returns a predicate for objects with the reason, in the plural: "are invalid".
 func (r Reason) Predicate() string { return table[r].predicate }
 
-// Effect is what an object with the reason leads to.
+// Effect returns the effect of the problem.
 func (r Reason) Effect() string { return table[r].effect }
 
-// Remedy is what a user can do.
+// Remedy returns what a user can do to resolve the problem.
 func (r Reason) Remedy() string { return table[r].remedy }
 
-// Finding is one thing that is wrong with an object.
+// Finding is a problem of an object.
 type Finding struct {
 	Reason Reason
-	// Detail says what is wrong, with field, value and place.
+	// Detail describes the problem, with field, value and place.
 	Detail string
 }
 
-// Sentence is the finding with its effect and its remedy.
-func (f Finding) Sentence() string {
+// Message returns the detail with the effect and the remedy.
+func (f Finding) Message() string {
 	return fmt.Sprintf("%s; %s. To resolve, %s", f.Detail, f.Reason.Effect(), f.Reason.Remedy())
 }
 
-// Checked is a definition that was read.
+// Checked is a definition that was parsed.
 type Checked struct {
-	// Errors are what is wrong with it on every node.
+	// Errors are the errors of the definition on every node.
 	Errors field.ErrorList
 	// Type is the type of its first plugin, Plugins are all CNI plugins that it needs, Interface is the interface of nodes that it uses; empty for none, or with Errors.
 	Type      string
@@ -77,7 +77,7 @@ type Checked struct {
 	Interface string
 }
 
-// ReadDefinition reads a NetworkAttachmentDefinition. One without a configuration is in files of nodes: nothing is known of it.
+// ReadDefinition reads a NetworkAttachmentDefinition. For one without a configuration, which is then in files on nodes, it returns the zero value.
 func ReadDefinition(namespace, name, config string) Checked {
 	if strings.TrimSpace(config) == "" {
 		return Checked{}
@@ -98,29 +98,29 @@ func ReadObject(u *unstructured.Unstructured) Checked {
 	return ReadDefinition(u.GetNamespace(), u.GetName(), config)
 }
 
-// Findings returns what is wrong with the definition, on the nodes that have reported.
+// Findings returns the problems of the definition on the nodes that have reported.
 func (c Checked) Findings(nodes []Node) []Finding {
 	if len(c.Errors) > 0 {
 		return []Finding{{InvalidDefinition, c.Errors.ToAggregate().Error()}}
 	}
 	var found []Finding
 	for _, plugin := range c.Plugins {
-		lacking := lack(nodes, func(r Report) bool { return slices.Contains(r.Plugins, plugin) })
-		if len(lacking) > 0 {
-			found = append(found, Finding{PluginMissing, fmt.Sprintf("spec.config: the CNI plugin %q is missing on %s", plugin, which(lacking, nodes))})
+		missing := nodesMissing(nodes, func(r Report) bool { return slices.Contains(r.Plugins, plugin) })
+		if len(missing) > 0 {
+			found = append(found, Finding{PluginMissing, fmt.Sprintf("spec.config: the CNI plugin %q is missing on %s", plugin, describeNodes(missing, nodes))})
 		}
 	}
 	if c.Interface == "" {
 		return found
 	}
-	lacking := lack(nodes, func(r Report) bool { return slices.Contains(r.Interfaces, c.Interface) })
-	if len(lacking) > 0 {
-		found = append(found, Finding{InterfaceMissing, fmt.Sprintf("spec.config: the interface %q is missing on %s", c.Interface, which(lacking, nodes))})
+	missing := nodesMissing(nodes, func(r Report) bool { return slices.Contains(r.Interfaces, c.Interface) })
+	if len(missing) > 0 {
+		found = append(found, Finding{InterfaceMissing, fmt.Sprintf("spec.config: the interface %q is missing on %s", c.Interface, describeNodes(missing, nodes))})
 	}
 	return found
 }
 
-// ReadPolicy returns what is wrong with a MultiNetworkPolicy.
+// ReadPolicy returns the problems of a MultiNetworkPolicy.
 func ReadPolicy(u *unstructured.Unstructured) []Finding {
 	if _, errs := policy.Read(u); len(errs) > 0 {
 		return []Finding{{InvalidPolicy, errs.ToAggregate().Error()}}
@@ -128,7 +128,7 @@ func ReadPolicy(u *unstructured.Unstructured) []Finding {
 	return nil
 }
 
-func lack(nodes []Node, missing func(Report) bool) []string {
+func nodesMissing(nodes []Node, missing func(Report) bool) []string {
 	var names []string
 	for _, n := range nodes {
 		if missing(n.Report) {
@@ -139,12 +139,12 @@ func lack(nodes []Node, missing func(Report) bool) []string {
 	return names
 }
 
-// mostNamed bounds the nodes that a sentence names.
-const mostNamed = 8
+// maxNamed is the maximum number of nodes that a message names.
+const maxNamed = 8
 
-// which names nodes.
-func which(names []string, all []Node) string {
-	text := phrase.Names(names, mostNamed)
+// describeNodes returns a phrase for some of all nodes.
+func describeNodes(names []string, all []Node) string {
+	text := phrase.Names(names, maxNamed)
 	if len(names) == len(all) {
 		return "every node: " + text
 	}

@@ -70,7 +70,7 @@ func TestEveryReasonSaysWhatItLeadsToAndWhatResolvesIt(t *testing.T) {
 		t.Error(Reasons())
 	}
 	for _, r := range Reasons() {
-		if s := (Finding{r, "x"}).Sentence(); r.Effect() == "" || r.Remedy() == "" || !strings.HasPrefix(s, "x; "+r.Effect()) {
+		if s := (Finding{r, "x"}).Message(); r.Effect() == "" || r.Remedy() == "" || !strings.HasPrefix(s, "x; "+r.Effect()) {
 			t.Errorf("%s: %q", r, s)
 		}
 	}

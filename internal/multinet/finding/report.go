@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Annotation is where the daemon of further networks of a node reports about the node: on its own pod, whose annotations no other node can
-// write.
+// Annotation has the report of a node. The node's daemon of further networks sets it on its own pod, whose annotations no other node can write.
 const Annotation = "networkoperator.openshift.io/further-networks"
 
-// The pods that report: those of this label app, in this namespace.
+// The namespace of the pods that report, and the value of their label app.
 const (
 	Namespace = "openshift-multus"
 	App       = "multus"
@@ -19,15 +18,15 @@ const (
 // Any counts, in Report.Instances, pods with a further network of any type.
 const Any = "any"
 
-// maxNames and maxReport bound a report, in names of each kind and in bytes.
+// maxNames bounds the names of each kind in a report, maxReport its size in bytes.
 const (
 	maxNames  = 256
 	maxReport = 64 << 10
 )
 
-// Report is what a node's daemon reports. Names are those that definitions of the cluster have, and tenants may write.
+// Report is the report of a node's daemon. The names come from definitions, which tenants may write.
 type Report struct {
-	// Plugins are the CNI plugins, Interfaces the interfaces that definitions name and the node does not have.
+	// Plugins and Interfaces are the CNI plugins and interfaces that definitions name and that are missing on the node.
 	Plugins    []string `json:"missingPlugins,omitempty"`
 	Interfaces []string `json:"missingInterfaces,omitempty"`
 	// Instances are the node's pods with further networks, by the type of their networks' first plugin, and Any.
@@ -67,7 +66,7 @@ func (r Report) Encode() (string, error) {
 	return string(raw), nil
 }
 
-// Decode reads the text of the annotation. One that is too large, or is no report, is false: nothing is known of the node.
+// Decode reads the text of the annotation. It returns false if the text is empty, too large or not a report.
 func Decode(text string) (Report, bool) {
 	var r Report
 	if text == "" || len(text) > maxReport || json.Unmarshal([]byte(text), &r) != nil {

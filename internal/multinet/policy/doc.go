@@ -1,9 +1,9 @@
-// Package policy turns MultiNetworkPolicies into the rules of one pod: a table of nftables in the pod's network namespace, with chains for each
-// interface that a policy isolates. It is pure. The semantics of a policy on a network are those of NetworkPolicies (package netpolicy), and peers
-// have the addresses that they have on the same network.
+// Package policy translates MultiNetworkPolicies to the rules of one pod: an nftables table in the pod's network namespace, with chains for each
+// interface that a policy isolates. It is pure. The semantics on a network are those of NetworkPolicies (package netpolicy), with the addresses of
+// peers on the same network.
 //
-// The interface of the pod network is never named. What a link needs always passes: ARP, which the table does not see, neighbor discovery and the
-// reports of multicast groups. Replies, and ICMP errors about connections, pass, too.
+// No rule names the interface of the pod network. The protocols of a link are always allowed: ARP, which the table does not see, neighbor discovery and
+// multicast listener messages. Replies, and ICMP errors of connections, are allowed, too.
 package policy
 
 import (
@@ -18,35 +18,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// Policy is a MultiNetworkPolicy as it is enforced.
+// Policy is a MultiNetworkPolicy in the form in which it is enforced.
 type Policy struct {
 	networkingv1.NetworkPolicy
-	// Networks are the networks that it is for, as namespace/name of their definitions.
+	// Networks are the networks of the policy, as namespace/name of their definitions.
 	Networks []string
-	// AllNetworks is true for a policy of which that cannot be read: it is for all further networks.
+	// AllNetworks is true if the policy applies to all further networks, because its networks cannot be read.
 	AllNetworks bool
 }
 
-// On reports whether the policy is for a network, which is named by namespace/name.
+// On reports whether the policy applies to a network, which is given as namespace/name.
 func (p Policy) On(network string) bool { return p.AllNetworks || slices.Contains(p.Networks, network) }
 
 // Pod is a pod with its further networks.
 type Pod struct {
-	// Pod is what policies see of it. Its Addresses are not read.
+	// Pod is the pod without addresses; Addresses are ignored.
 	netpolicy.Pod
-	// Networks are the addresses on each network, by namespace/name of its definition. A pod that is being attached may have a network without
-	// having addresses yet.
+	// Networks are the addresses on each network, by namespace/name of its definition. A pod that is being attached may have a network without addresses.
 	Networks map[string][]netip.Addr
 }
 
-// Cluster are the objects that rules are made of.
+// Cluster has the objects from which rules are computed.
 type Cluster struct {
 	Namespaces []netpolicy.Namespace
 	Pods       []Pod
 	Policies   []Policy
 }
 
-// View is a network as its policies see it. Make it with Cluster.View.
+// View has the translated policies of a network. Cluster.View creates it.
 type View struct {
 	result netpolicy.Result
 	pods   map[netpolicy.ID]netpolicy.Pod
@@ -74,8 +73,8 @@ func (c Cluster) View(network string) View {
 	return v
 }
 
-// Addresses reads the annotation k8s.v1.cni.cncf.io/network-status: the addresses of a pod on its further networks, by namespace/name. Only the
-// daemon of a node writes the annotation; one that cannot be read has no addresses.
+// Addresses returns the addresses of a pod on its further networks, by namespace/name, from the annotation k8s.v1.cni.cncf.io/network-status. Only the
+// daemon of the node writes the annotation; one that cannot be read has no addresses.
 func Addresses(annotation string) map[string][]netip.Addr {
 	var entries []struct {
 		Name    string   `json:"name"`
@@ -106,11 +105,11 @@ func Addresses(annotation string) map[string][]netip.Addr {
 
 // Interface is an interface of a pod in a further network.
 type Interface struct {
-	// Name is that of the interface, Network namespace/name of the network's definition.
+	// Name is the name of the interface, Network is namespace/name of the network's definition.
 	Name, Network string
 }
 
-// NameError is the error of an interface whose name cannot stand in a rule: nft has no way to write it.
+// NameError is the error of an interface whose name cannot be part of a rule, because nft has no syntax for it.
 type NameError struct{ Interface }
 
 func (e *NameError) Error() string {
@@ -118,10 +117,10 @@ func (e *NameError) Error() string {
 }
 
 func (i Interface) checkName() error {
-	strange := func(r rune) bool {
+	invalid := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-+=", r)
 	}
-	if i.Name == "" || strings.ContainsFunc(i.Name, strange) {
+	if i.Name == "" || strings.ContainsFunc(i.Name, invalid) {
 		return &NameError{i}
 	}
 	return nil

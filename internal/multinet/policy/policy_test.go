@@ -192,7 +192,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestAPolicyWithErrorsStaysInItsLastRightForm(t *testing.T) {
-	book := NewBook(nil)
+	book := NewReader(nil)
 	read := func(o *unstructured.Unstructured) (Policy, string) {
 		t.Helper()
 		policies, problems := book.Read([]*unstructured.Unstructured{o})

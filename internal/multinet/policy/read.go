@@ -17,12 +17,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// AnnotationFor of a policy names the networks that it is for, separated by commas: name, or namespace/name. A policy without it has no effect.
+// AnnotationFor names the networks of a policy, separated by commas: name, or namespace/name. A policy without it has no effect.
 const AnnotationFor = "k8s.v1.cni.cncf.io/policy-for"
 
-// Read reads a MultiNetworkPolicy. With errors, the policy is one that allows no more than the object may mean: what cannot be read
-// matches nothing and isolates, a selector of pods that cannot be read selects all pods of the namespace, and networks that cannot be read are
-// all networks.
+// Read reads a MultiNetworkPolicy. If there are errors, it returns the most restrictive policy that the object can mean: rules that cannot be read match
+// no traffic, a pod selector that cannot be read selects all pods of the namespace, and networks that cannot be read are all networks.
 func Read(object *unstructured.Unstructured) (Policy, field.ErrorList) {
 	p := Policy{NetworkPolicy: networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}}
 	var errs field.ErrorList
@@ -79,43 +78,43 @@ func networksOf(annotation, namespace string) ([]string, field.ErrorList) {
 	return networks, errs
 }
 
-// Book knows the policies of a cluster, each in its last right form. Make it with NewBook.
-type Book struct{ right map[types.UID]Policy }
+// Reader reads the policies of a cluster, and remembers the last valid form of each. NewReader creates it.
+type Reader struct{ valid map[types.UID]Policy }
 
-// NewBook returns a book that knows the valid forms of policies from before; nil for none.
-func NewBook(valid map[types.UID]Policy) *Book { return &Book{valid} }
+// NewReader returns a reader with the last valid forms of policies from an earlier process; nil for none.
+func NewReader(valid map[types.UID]Policy) *Reader { return &Reader{valid} }
 
-// Valid are the last valid forms of the policies that were read last, for looking at only.
-func (b *Book) Valid() map[types.UID]Policy { return b.right }
+// Valid returns the last valid forms of the existing policies. The caller must not change the map.
+func (r *Reader) Valid() map[types.UID]Policy { return r.valid }
 
-// Problem is what is wrong with a policy.
+// Problem is an invalid policy.
 type Problem struct {
 	Policy     types.NamespacedName
 	UID        types.UID
 	Generation int64
-	// Sentence says what is wrong, and in which form the policy is enforced.
+	// Sentence has the errors, and the form in which the policy is enforced.
 	Sentence string
-	// For are the networks that it is enforced on, AllNetworks is true if these are all.
+	// For is the policy as it is enforced.
 	For Policy
 }
 
-// Read returns the policies that objects say, which are all of the cluster. One with errors stays in its last right form; one that never had one
-// is what Read returns.
-func (b *Book) Read(objects []*unstructured.Unstructured) ([]Policy, []Problem) {
+// Read returns the policies of all objects of the cluster. An invalid policy keeps its last valid form; if it has none, it is the result of the function
+// Read.
+func (r *Reader) Read(objects []*unstructured.Unstructured) ([]Policy, []Problem) {
 	var policies []Policy
 	var problems []Problem
-	right := map[types.UID]Policy{}
+	valid := map[types.UID]Policy{}
 	for _, object := range objects {
 		p, errs := Read(object)
 		uid := object.GetUID()
 		if len(errs) == 0 {
-			right[uid] = p
+			valid[uid] = p
 			policies = append(policies, p)
 			continue
 		}
 		sentence := "the policy isolates its pods, and allows only what can be read"
-		if last, known := b.right[uid]; known {
-			p, right[uid] = last, last
+		if last, known := r.valid[uid]; known {
+			p, valid[uid] = last, last
 			sentence = "its last valid form stays active"
 		}
 		policies = append(policies, p)
@@ -123,6 +122,6 @@ func (b *Book) Read(objects []*unstructured.Unstructured) ([]Policy, []Problem) 
 			types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, uid, object.GetGeneration(), fmt.Sprintf("%v; %s", errs.ToAggregate(), sentence), p,
 		})
 	}
-	b.right = right
+	r.valid = valid
 	return policies, problems
 }

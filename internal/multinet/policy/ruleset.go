@@ -11,14 +11,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// Table is the name of the table, of the family inet.
+// Table is the name of the nftables table, of the family inet.
 const Table = "multi_networkpolicy"
 
-// Ruleset is the table of a pod. The zero value is no table.
+// Ruleset is the table of a pod. The zero value means no table.
 type Ruleset struct{ Chains []Chain }
 
-// Chain is a chain of nftables with its rules. A chain with a hook is a base chain, whose policy is accept: the table has no say about other
-// interfaces, not even while it is replaced.
+// Chain is an nftables chain with its rules. A chain with a hook is a base chain, with the policy accept: the table does not affect other interfaces,
+// not even while it is replaced.
 type Chain struct {
 	Name string
 	// Hook and Priority are those of a base chain.
@@ -27,15 +27,15 @@ type Chain struct {
 	Rules    []string
 }
 
-// Empty reports whether there is nothing to enforce.
+// Empty reports whether there are no rules.
 func (r Ruleset) Empty() bool { return len(r.Chains) == 0 }
 
-// Custom are rules of the administrator for each family, in the syntax of nft, that are evaluated before those of policies.
+// Custom has the administrator's rules for each family, in nft syntax. They are evaluated before those of policies.
 type Custom struct{ IPv4, IPv6 []string }
 
-// direction has the words of a direction.
+// direction has the nft keywords of a direction.
 type direction struct {
-	// name is that of chains, device and peer the words of nft for the interface and for the other end.
+	// name is the prefix of chain names; device and peer are the nft keywords for the interface and for the peer's address.
 	name, device, peer string
 	// local is the hook of the pod's own traffic.
 	local string
@@ -47,17 +47,16 @@ var directions = []direction{
 	{"egress", "oifname", "daddr", "output", func(p netpolicy.Policy) *netpolicy.Direction { return p.Egress }},
 }
 
-// always are the rules that every isolated interface has first. Packets in the direction in which a connection was opened are checked
-// each time, so that a policy also ends connections that it does not allow. Protocols are numbers: nft reads names of most from a file that
-// not every image has. 1 and 58 are ICMP and ICMPv6.
+// always are the first rules of every isolated interface. Packets in the original direction of a connection are always checked, so that a policy also
+// ends existing connections. Protocols are numbers, since nft reads most names from a file that not every image has. 1 and 58 are ICMP and ICMPv6.
 var always = []string{
 	"ct state established ct direction reply accept",
 	"ct state related meta l4proto { 1, 58 } accept",
 	"icmpv6 type { mld-listener-query, mld-listener-report, mld-listener-done, nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert, mld2-listener-report } accept",
 }
 
-// Rules returns the table of a pod: for each interface what the policies of its network say. views has a View for each network of the
-// interfaces. Traffic that the pod forwards is subject to the policies of both interfaces.
+// Rules returns the table of a pod, with the policies of each interface's network. views has a View for each network of the interfaces. Forwarded
+// traffic is subject to the policies of both interfaces.
 func Rules(views map[string]View, pod netpolicy.ID, interfaces []Interface, custom Custom) (Ruleset, error) {
 	var base, chains []Chain
 	for n, d := range directions {
@@ -76,7 +75,7 @@ func Rules(views map[string]View, pod netpolicy.ID, interfaces []Interface, cust
 			chains = append(chains, Chain{Name: name, Rules: body})
 		}
 		if len(jumps) > 0 {
-			// The forwarding chains of the directions differ in their priority: what one accepts the other must accept, too.
+			// The forward chains of the directions differ in priority, so that a packet must be accepted by both.
 			base = append(base, Chain{Name: d.name + "_own", Hook: d.local, Rules: jumps}, Chain{Name: d.name + "_forwarded", Hook: "forward", Priority: n, Rules: jumps})
 		}
 	}
@@ -105,7 +104,7 @@ func (c Custom) chains() (chains []Chain) {
 	return chains
 }
 
-// rules returns what is allowed to a pod in a direction, and whether any policy isolates it there.
+// rules returns the rules that allow traffic of a pod in a direction, and whether a policy isolates the pod in that direction.
 func (v View) rules(pod netpolicy.ID, d direction) (rules []string, isolated bool) {
 	for _, p := range v.result.Policies {
 		one := d.of(p)
@@ -115,7 +114,7 @@ func (v View) rules(pod netpolicy.ID, d direction) (rules []string, isolated boo
 		isolated = true
 		for _, rule := range one.Rules {
 			for _, text := range v.allow(pod, d, rule) {
-				// Policies may say the same.
+				// Several policies may have the same rule.
 				if !slices.Contains(rules, text) {
 					rules = append(rules, text)
 				}
@@ -125,7 +124,7 @@ func (v View) rules(pod netpolicy.ID, d direction) (rules []string, isolated boo
 	return rules, isolated
 }
 
-// allow returns the rules of nftables for one of a policy: one for each pair of peers and ports.
+// allow returns the nftables rules for a rule of a policy: one for each pair of peers and ports.
 func (v View) allow(pod netpolicy.ID, d direction, rule netpolicy.Rule) (rules []string) {
 	if rule.Ports == nil {
 		for _, peers := range v.peers(d, rule.Peers) {
@@ -149,7 +148,7 @@ func (v View) allow(pod netpolicy.ID, d direction, rule netpolicy.Rule) (rules [
 	return rules
 }
 
-// destinations are the peers of a named port, which some pods give that number. For ingress, that is the pod itself or it is not.
+// destinations returns the peers of a named port, which has this number on the pods named. For ingress, the pod itself must be one of them.
 func (v View) destinations(pod netpolicy.ID, d direction, peers *netpolicy.Peers, named []netpolicy.ID, all []string) []string {
 	if d.name == "ingress" {
 		if slices.Contains(named, pod) {
@@ -168,7 +167,7 @@ func (v View) destinations(pod netpolicy.ID, d direction, peers *netpolicy.Peers
 	return addressTexts(d, addresses)
 }
 
-// peers returns the conditions of which one must be met; an empty one is met by every peer.
+// peers returns alternative conditions; the empty condition matches every peer.
 func (v View) peers(d direction, peers *netpolicy.Peers) (conditions []string) {
 	if peers == nil {
 		return []string{""}
@@ -184,7 +183,7 @@ func (v View) peers(d direction, peers *netpolicy.Peers) (conditions []string) {
 	return conditions
 }
 
-// addressTexts are the conditions for addresses of both families.
+// addressTexts returns the conditions for addresses of both families.
 func addressTexts(d direction, addresses []netip.Addr) (conditions []string) {
 	for _, word := range []string{"ip", "ip6"} {
 		var texts []string
@@ -214,8 +213,8 @@ func blockText(d direction, b netpolicy.Block) string {
 	return strings.Join(conditions, " ")
 }
 
-// outermost are prefixes without those that others contain: parts of a set must not overlap. A prefix of every address is written as its
-// halves, as nft has no word for it.
+// outermost returns prefixes without those that other prefixes contain, since elements of a set must not overlap. The prefix of all addresses becomes
+// two halves, since nft does not accept it in a set.
 func outermost(prefixes []netip.Prefix) (texts []string) {
 	for i, p := range prefixes {
 		contained := func(other netip.Prefix) bool { return other.Contains(p.Addr()) && other.Bits() < p.Bits() }
@@ -235,7 +234,7 @@ func outermost(prefixes []netip.Prefix) (texts []string) {
 	return texts
 }
 
-// portText is the condition for ports. ok is false for a protocol that has none.
+// portText returns the condition for ports. ok is false for a protocol without ports.
 func portText(p netpolicy.Port) (text string, ok bool) {
 	word, ok := map[corev1.Protocol]string{corev1.ProtocolTCP: "tcp", corev1.ProtocolUDP: "udp", corev1.ProtocolSCTP: "sctp"}[p.Protocol]
 	switch {
@@ -258,7 +257,7 @@ func join(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
-// String is the table as nft reads it.
+// String returns the table in nft syntax.
 func (r Ruleset) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table inet %s {\n", Table)
@@ -276,8 +275,8 @@ func (r Ruleset) String() string {
 	return b.String()
 }
 
-// CustomRules reads rules of the administrator, one a line; lines that begin with # are comments. accept decides about each. Rules do not count
-// packets: that would change them.
+// CustomRules reads the administrator's rules, one per line; lines that begin with # are comments. It keeps the rules that accept accepts, and removes
+// counters, which would change the table with each packet.
 func CustomRules(text string, accept func(rule string) bool) (rules []string) {
 	for line := range strings.Lines(text) {
 		words := slices.DeleteFunc(strings.Fields(line), func(w string) bool { return w == "counter" })

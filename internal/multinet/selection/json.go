@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
-// keys reads a value of each key of a network. Keys with a dot are extensions of others, and have no meaning here.
+// keys has a reader for each key of a network. Keys with a dot are extensions of third parties, and are ignored.
 var keys = map[string]func(s *Selection, value any, at *field.Path) field.ErrorList{
 	"name": func(s *Selection, v any, at *field.Path) field.ErrorList { return text(&s.Name, v, at, validateLabel) },
 	"namespace": func(s *Selection, v any, at *field.Path) field.ErrorList {

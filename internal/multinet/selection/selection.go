@@ -1,6 +1,6 @@
-// Package selection reads which further networks a pod asks for: the annotation k8s.v1.cni.cncf.io/networks in both forms
-// of the Network Custom Resource Definition De-facto Standard 1.3. It is strict, since a pod must not start without a
-// network, or with other settings than it asked for. It is pure: whether the networks exist is not its concern.
+// Package selection reads the networks that a pod requests: the annotation k8s.v1.cni.cncf.io/networks in both forms of the Network Custom Resource
+// Definition De-facto Standard 1.3. It is strict, since a pod must not start without a requested network or setting. It is pure, and does not check
+// whether the networks exist.
 package selection
 
 import (
@@ -21,14 +21,13 @@ const (
 	Annotation = wire.AnnotationNetworks
 	// Rule is the origin of all errors of Parse.
 	Rule = "network-selection"
-	// MaxNetworks is how many networks a pod may ask for.
+	// MaxNetworks is the maximum number of networks that a pod may request.
 	MaxNetworks = 32
-	// MaxSize is the size of the annotation in bytes.
+	// MaxSize is the maximum size of the annotation in bytes.
 	MaxSize = 64 << 10
 )
 
-// Selection is one network that a pod asks for. Fields that the pod leaves out have their zero values, except Namespace
-// and Interface.
+// Selection is a network that a pod requests. Fields that the pod omits have their zero values, except Namespace and Interface.
 type Selection struct {
 	// Namespace and Name are those of the NetworkAttachmentDefinition. Namespace is the pod's if the pod names none.
 	Namespace, Name string
@@ -44,8 +43,8 @@ type Selection struct {
 	PortMappings []PortMapping
 	// Bandwidth limits this interface; nil is no limit.
 	Bandwidth *Bandwidth
-	// DefaultRoute is true if the pod has the key default-route: its default route is then the one of this network. With
-	// no Gateways these are those that the network has itself.
+	// DefaultRoute is true if the pod has the key default-route: this network then has the pod's default route. Without Gateways, the gateways are those
+	// of the network.
 	DefaultRoute bool
 	Gateways     []netip.Addr
 	// IPAMClaim is the name of an IPAMClaim in the pod's namespace.
@@ -156,7 +155,7 @@ func validateInterface(name string, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateTogether checks what two networks of a pod cannot both have.
+// validateTogether checks for conflicts between the networks of a pod.
 func validateTogether(selections []Selection, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	interfaces := map[string]int{}

@@ -26,7 +26,7 @@ func WrongType(at *field.Path, value any, want string) *field.Error {
 	return field.Forbidden(at, fmt.Sprintf("is %s; must be %s", kind, want))
 }
 
-// UnknownKey is the error of a key of the object at a path that is not one of those that are known.
+// UnknownKey returns the error of an unknown key of the object at a path.
 func UnknownKey(at *field.Path, key string, known []string) *field.Error {
 	for _, name := range known {
 		if strings.EqualFold(name, key) {
@@ -36,7 +36,7 @@ func UnknownKey(at *field.Path, key string, known []string) *field.Error {
 	return field.Invalid(at, Short(key), "is not a key; must be one of "+strings.Join(slices.Sorted(slices.Values(known)), ", "))
 }
 
-// Short is a value as errors show it.
+// Short returns a value in the form in which errors show it, at most 64 bytes.
 func Short(value string) string {
 	const most = 64
 	if len(value) <= most {

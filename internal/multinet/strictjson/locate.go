@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mostLocated bounds the errors that get a place: each needs a walk through the text.
-const mostLocated = 32
+// maxLocated bounds the errors that get a position, since each requires a scan of the text.
+const maxLocated = 32
 
-// Locate adds line:column to errors about values of a text that Parse has read with the path at: of the key, or the element of a list, that
-// the error names, or of the object in which it is missing. Errors about the whole text, which have a place if they need one, stay as they are.
+// Locate adds line:column to errors about values of a text that Parse has read with the path at: the position of the key or list element that the error
+// names, or of the object in which it is missing. Errors about the whole text are unchanged.
 func Locate(text string, at *field.Path, errs field.ErrorList) {
 	root, located := at.String(), 0
 	for _, e := range errs {
 		path, inside := strings.CutPrefix(e.Field, root)
-		if !inside || path == "" || located == mostLocated {
+		if !inside || path == "" || located == maxLocated {
 			continue
 		}
 		if offset, ok := find(text, path); ok {
@@ -39,7 +39,7 @@ func find(text, path string) (int, bool) {
 type finder struct {
 	text, path string
 	dec        *json.Decoder
-	// matched is how much of the path the best value so far has, offset where that value is.
+	// matched is the length of the path of the best value so far, offset its position.
 	matched, offset int
 	inside          bool
 }
@@ -50,7 +50,7 @@ func (f *finder) next() int {
 	return at + len(f.text[at:]) - len(strings.TrimLeft(f.text[at:], " \t\r\n,:"))
 }
 
-// value reads a value that the first matched bytes of the path lead to, if on is true.
+// value reads a value. If on is true, the first matched bytes of the path are the path of this value.
 func (f *finder) value(matched int, on bool) {
 	token, err := f.dec.Token()
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *finder) value(matched int, on bool) {
 	_, _ = f.dec.Token()
 }
 
-// step notes a value one step of the path further, and returns what is left to match.
+// step matches one step of the path, and returns the arguments for value.
 func (f *finder) step(matched int, on bool, step string, at int) (int, bool) {
 	if !on || !strings.HasPrefix(f.path[matched:], step) {
 		return matched, false

@@ -1,5 +1,5 @@
-// Package strictjson reads JSON as it is written. The decoder of Go's library matches keys of other letters, and takes
-// the last of a repeated key; a reader that checks a text must not see another value than the plugin that acts on it.
+// Package strictjson reads JSON strictly. Go's decoder ignores the case of keys, and uses the last of repeated keys; a validator must not see other
+// values than the plugin that uses the text.
 package strictjson
 
 import (
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Object is a JSON object. Its keys are in the order of the text, each once; keys that differ in their letters differ.
+// Object is a JSON object. Its keys are unique, case-sensitive, and in the order of the text.
 type Object struct {
 	Keys   []string
 	Values map[string]any
@@ -46,7 +46,7 @@ func plain(v any) any {
 // errors, with their paths below at; the first 32 are returned. The value is nil if the text is not valid JSON.
 func Parse(text string, at *field.Path) (any, field.ErrorList) {
 	if err := Check(text); err != nil {
-		// Forbidden, not Invalid: the sentence shows the place, and the whole value would bury it.
+		// Forbidden, not Invalid: Invalid would include the whole text in the message.
 		return nil, field.ErrorList{field.Forbidden(at, err.Error())}
 	}
 	dec := json.NewDecoder(strings.NewReader(text))
@@ -55,7 +55,7 @@ func Parse(text string, at *field.Path) (any, field.ErrorList) {
 	return r.value(at), r.errs
 }
 
-// Check returns an error that shows the place if a text is not one JSON value.
+// Check returns an error with the position if a text is not one JSON value.
 func Check(text string) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var value json.RawMessage
@@ -64,7 +64,7 @@ func Check(text string) error {
 	}
 	end := dec.InputOffset()
 	if rest := strings.TrimLeft(text[end:], " \t\r\n"); rest != "" {
-		return errors.New("has text after the JSON value, at " + place(text, int64(len(text)-len(rest))))
+		return errors.New("has text after the JSON value, at " + position(text, int64(len(text)-len(rest))))
 	}
 	return nil
 }
@@ -108,11 +108,11 @@ func (r *reader) object(at *field.Path) *Object {
 	return o
 }
 
-// mostRepeated bounds the errors, since each has a path that can be nearly as long as the text.
-const mostRepeated = 32
+// maxRepeated bounds the errors, since each has a path that can be nearly as long as the text.
+const maxRepeated = 32
 
 func (r *reader) repeated(at *field.Path, key string) {
-	if len(r.errs) == mostRepeated {
+	if len(r.errs) == maxRepeated {
 		return
 	}
 	err := field.Duplicate(at.Child(key), key)
@@ -120,31 +120,31 @@ func (r *reader) repeated(at *field.Path, key string) {
 	r.errs = append(r.errs, err)
 }
 
-// explain describes an error of the decoder, and where it is.
+// explain returns the message of a decoder error, with its position.
 func explain(text string, err error) string {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		// The offset is that of the byte after the one that is wrong.
-		return fmt.Sprintf("is not valid JSON: %s, at %s", syntax, place(text, syntax.Offset-1))
+		return fmt.Sprintf("is not valid JSON: %s, at %s", syntax, position(text, syntax.Offset-1))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return "is not valid JSON: it ends too early, at " + place(text, int64(len(text)))
+		return "is not valid JSON: it ends too early, at " + position(text, int64(len(text)))
 	}
 	return "is not valid JSON: " + err.Error()
 }
 
-// around is how many bytes are shown on each side of a mistake.
-const around = 20
+// contextBytes is the number of bytes that errors show on each side of the position.
+const contextBytes = 20
 
-// place is line:column of an offset, and the text around it.
-func place(text string, offset int64) string {
+// position returns line:column of an offset, and the text around it.
+func position(text string, offset int64) string {
 	at := int(max(0, min(offset, int64(len(text)))))
 	start := strings.LastIndexByte(text[:at], '\n') + 1
-	near := text[max(start, at-around):min(len(text), at+around)]
+	near := text[max(start, at-contextBytes):min(len(text), at+contextBytes)]
 	near, _, _ = strings.Cut(near, "\n")
 	return fmt.Sprintf("%s, near %s", lineColumn(text, at), strconv.Quote(strings.ToValidUTF8(near, "")))
 }
 
-// lineColumn is line:column of an offset, both from 1 and the column in characters.
+// lineColumn returns line:column of an offset, both counted from 1, the column in characters.
 func lineColumn(text string, at int) string {
 	start := strings.LastIndexByte(text[:at], '\n') + 1
 	return fmt.Sprintf("%d:%d", strings.Count(text[:at], "\n")+1, len([]rune(text[start:at]))+1)

@@ -39,7 +39,7 @@ func TestParseReportsEveryRepeatedKeyAlsoIfItIsEscaped(t *testing.T) {
 func TestTheErrorsOfATextAreBounded(t *testing.T) {
 	text := strings.Repeat(`{"a":`, 1000) + "{" + strings.Repeat(`"b":1,`, 10000) + `"b":1}` + strings.Repeat("}", 1000)
 	v, errs := Parse(text, field.NewPath("x"))
-	if v == nil || len(errs) != mostRepeated {
+	if v == nil || len(errs) != maxRepeated {
 		t.Errorf("%d errors", len(errs))
 	}
 }

@@ -19,34 +19,34 @@ const (
 	Type = "whereabouts"
 	// Rule is the origin of all errors of Parse.
 	Rule = "whereabouts-config"
-	// MaxRanges is how many ranges ipRanges may have.
+	// MaxRanges is the maximum number of ranges in ipRanges.
 	MaxRanges = 32
 	// ClaimKey is the capability, and the key of runtimeConfig, with the name of an IPAMClaim in the pod's namespace.
 	ClaimKey = "ipam-claim-reference"
 )
 
-// Config is what an interface gets.
+// Config is a parsed configuration.
 type Config struct {
 	// Network is the name of the CNI network.
 	Network string
-	// Ranges are not empty, and do not overlap: the interface gets an address of each.
+	// Ranges are not empty and do not overlap. The interface gets an address of each.
 	Ranges []Range
 	// Gateway is the gateway of the addresses of its family; not valid if there is none.
 	Gateway netip.Addr
 	Routes  []*types.Route
 	DNS     types.DNS
-	// Static are addresses that the interface gets besides, on all nodes and in all pods.
+	// Static are addresses that the interface gets in addition, on all nodes and in all pods.
 	Static []Static
-	// Overlapping is true if no two pools with the same NetworkName may have the same address at the same time.
+	// Overlapping is true if ranges of pools with the same NetworkName may overlap, so that addresses must be reserved across these pools.
 	Overlapping bool
-	// NetworkName separates the addresses of networks; empty is the space that all share.
+	// NetworkName separates the addresses of networks; empty for the shared space.
 	NetworkName string
-	// Sliced is true if each node has a slice of each range, of 2 to the power of SliceHostBits addresses.
+	// Sliced is true if each node has a slice of each range, with 2 to the power of SliceHostBits addresses.
 	Sliced        bool
 	SliceHostBits int
-	// Requested are the addresses that the pod asks for: each is in one range, and each range has at most one.
+	// Requested are the addresses that the pod requests: each is in one range, and each range has at most one.
 	Requested []netip.Addr
-	// Claim is the name of an IPAMClaim in the pod's namespace; empty is none.
+	// Claim is the name of an IPAMClaim in the pod's namespace; empty for none.
 	Claim string
 }
 
@@ -56,7 +56,7 @@ type Static struct {
 	Gateway netip.Addr
 }
 
-// Pool names the pool of a range for a node.
+// Pool returns the pool of a range for a node.
 func (c *Config) Pool(r Range, node string) Pool {
 	p := Pool{NetworkName: c.NetworkName, Network: r.Network}
 	if c.Sliced {
@@ -65,11 +65,10 @@ func (c *Config) Pool(r Range, node string) Pool {
 	return p
 }
 
-// SliceBits is the prefix length of the slices of a range.
+// SliceBits returns the prefix length of the slices of a range.
 func (c *Config) SliceBits(r Range) int { return r.Network.Addr().BitLen() - c.SliceHostBits }
 
-// SlicePool is the name of the NodeSlicePool of a range: that of the network. If there are several ranges, those after the first have
-// the range behind it.
+// SlicePool returns the name of the NodeSlicePool of a range: the name of the network, followed by the range for all ranges but the first.
 func (c *Config) SlicePool(r Range) string {
 	name := c.NetworkName
 	if name == "" {
@@ -81,7 +80,7 @@ func (c *Config) SlicePool(r Range) string {
 	return join(name, normalize(r.Network.String()))
 }
 
-// Pools names all pools of the configuration for a node, each once.
+// Pools returns all pools of the configuration for a node, without duplicates.
 func (c *Config) Pools(node string) []Pool {
 	var pools []Pool
 	for _, r := range c.Ranges {
@@ -92,9 +91,8 @@ func (c *Config) Pools(node string) []Pool {
 	return pools
 }
 
-// Parse reads the configuration of a plugin whose ipam section has the type whereabouts. All errors are returned at once, with path and
-// value. With errors the configuration has the ranges whose networks could be read, to remove what an earlier version has
-// allocated; nothing may be allocated then.
+// Parse reads the configuration of a plugin whose ipam section has the type whereabouts. All errors are returned at once, with path and value. If there
+// are errors, the configuration has the ranges whose networks could be read. It may then be used only to release allocations of an earlier version.
 func Parse(text string) (*Config, field.ErrorList) {
 	c := &Config{Overlapping: true}
 	value, errs := strictjson.Parse(text, nil)
@@ -113,7 +111,7 @@ func Parse(text string) (*Config, field.ErrorList) {
 	p := parser{config: c}
 	p.ipam(ipam, field.NewPath("ipam"))
 	p.runtime(top)
-	p.together(field.NewPath("ipam"))
+	p.checkCombinations(field.NewPath("ipam"))
 	return c, append(errs, p.errs...).WithOrigin(Rule)
 }
 
@@ -121,15 +119,15 @@ func Parse(text string) (*Config, field.ErrorList) {
 type parser struct {
 	config *Config
 	errs   field.ErrorList
-	// at are the paths of the ranges.
+	// at has the paths of the ranges.
 	at []*field.Path
-	// slice is the prefix length that node_slice_size has.
+	// slice is the prefix length in node_slice_size.
 	slice int
 }
 
 func (p *parser) fail(e *field.Error) { p.errs = append(p.errs, e) }
 
-// keys reads a value of each key of the section. The keys of a range are read together, by readRange.
+// keys has a reader for each key of the section. readRange reads the keys of a range.
 var keys = map[string]func(p *parser, value any, at *field.Path){
 	"type": func(p *parser, v any, at *field.Path) {
 		if text, ok := p.text(v, at); ok && text != Type {
@@ -151,8 +149,8 @@ var keys = map[string]func(p *parser, value any, at *field.Path){
 	},
 }
 
-// Ignored are keys of whereabouts that have no effect here: there is no lease, no reconciler on the node, and the log and the access to
-// the API are those of the agent. No path or credential of a definition is ever opened.
+// Ignored returns the keys of whereabouts that have no effect: there is no lease and no reconciler on the node, and the agent's log and API access are
+// used. Paths and credentials of a definition are never opened.
 func Ignored() []string {
 	return []string{
 		"configuration_path", "kubernetes", "leader_lease_duration", "leader_renew_deadline", "leader_retry_period", "log_file",
@@ -217,7 +215,7 @@ func (p *parser) networkName(value any, at *field.Path) {
 	p.config.NetworkName = text
 }
 
-// runtime reads what the pod asks for.
+// runtime reads the request of the pod.
 func (p *parser) runtime(top *strictjson.Object) {
 	runtime, ok := top.Values["runtimeConfig"].(*strictjson.Object)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// readRange reads the keys of a range: range, range_start, range_end, exclude. A range whose network can be read is kept.
+// readRange reads the keys of a range: range, range_start, range_end, exclude. It keeps a range with errors if its network can be read.
 func (p *parser) readRange(o *strictjson.Object, at *field.Path) {
 	value, ok := o.Values["range"]
 	if !ok {
@@ -31,7 +31,7 @@ func (p *parser) readRange(o *strictjson.Object, at *field.Path) {
 	p.config.Ranges, p.at = append(p.config.Ranges, r), append(p.at, at)
 }
 
-// network reads a network, or its first and last address; named is true then. Host bits are dropped, as whereabouts does.
+// network reads a network, or its first and last address, for which named is true. It drops host bits, as whereabouts does.
 func (p *parser) network(value any, at *field.Path) (r Range, named, ok bool) {
 	text, ok := p.text(value, at)
 	if !ok {
@@ -92,7 +92,7 @@ func (p *parser) bounds(r *Range, named bool, o *strictjson.Object, at *field.Pa
 	}
 }
 
-// bound sets the first or the last address of a range. The addresses of the network and of broadcast are left out of it.
+// bound sets the first or the last address of a range. It excludes the network and broadcast addresses.
 func (p *parser) bound(r *Range, first bool, a netip.Addr, at *field.Path, text string) {
 	all := usable(r.Network)
 	switch {
@@ -156,8 +156,8 @@ func (p *parser) nodeSliceSize(value any, at *field.Path) {
 	p.config.Sliced, p.slice = true, int(bits)
 }
 
-// together checks what keys have to do with one another.
-func (p *parser) together(at *field.Path) {
+// checkCombinations checks for conflicts between keys.
+func (p *parser) checkCombinations(at *field.Path) {
 	c := p.config
 	if len(c.Ranges) == 0 {
 		if len(p.errs) == 0 {
@@ -191,7 +191,7 @@ func (p *parser) disjoint() {
 	}
 }
 
-// excludeGateway keeps pods from having the address of their gateway.
+// excludeGateway excludes the address of the gateway from the ranges.
 func (p *parser) excludeGateway(at *field.Path) {
 	gateway := p.config.Gateway
 	if !gateway.IsValid() {

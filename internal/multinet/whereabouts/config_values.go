@@ -45,7 +45,7 @@ func (p *parser) gateway(value any, at *field.Path) netip.Addr {
 	return a
 }
 
-// object reads a value of each key of an object.
+// object reads an object, with a reader for each key.
 func (p *parser) object(value any, at *field.Path, want string, read map[string]func(any, *field.Path)) {
 	o, ok := value.(*strictjson.Object)
 	if !ok {

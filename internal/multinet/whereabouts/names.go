@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Pool names the object that has the allocations of a range.
+// Pool identifies the IPPool of a range.
 type Pool struct {
-	// NetworkName separates the pools of networks that have the same addresses; empty is the space that all share.
+	// NetworkName separates the pools of networks that have the same addresses; empty for the shared space.
 	NetworkName string
 	Network     netip.Prefix
-	// Node is the node whose slice of the network the pool has; empty if all nodes share it.
+	// Node is the node whose slice the pool contains; empty if all nodes share the pool.
 	Node string
 }
 
-// Name is the name of the IPPool: 192.0.2.0/24 is 192.0.2.0-24, with the network's name before it and the node's behind.
+// Name returns the name of the IPPool: 192.0.2.0-24 for 192.0.2.0/24, with the network name as prefix and the node as suffix.
 func (p Pool) Name() string {
 	return join(p.NetworkName, normalize(p.Network.String()), p.Node)
 }
 
-// ReservationName is the name of the OverlappingRangeIPReservation of an address.
+// ReservationName returns the name of the OverlappingRangeIPReservation of an address.
 func ReservationName(networkName string, a netip.Addr) string {
 	return join(networkName, normalize(a.String()))
 }
 
-// normalize writes an address or a network so that it can be in a name. Whereabouts writes a zero behind a colon at the end; names cannot
-// begin with a hyphen either.
+// normalize returns an address or a network in a form that can be part of a name. Like whereabouts, it adds a zero after a trailing colon; it also adds
+// one before a leading colon, since names cannot begin with a hyphen.
 func normalize(text string) string {
 	if strings.HasSuffix(text, ":") {
 		text += "0"
@@ -46,7 +46,7 @@ func join(parts ...string) string {
 	return strings.Join(out, "-")
 }
 
-// PoolOf reads the name of an IPPool of a range; ok is false for a name that Pool.Name does not give. The node is that of the name's end.
+// PoolOf parses the name of an IPPool of a range; ok is false for a name that Pool.Name cannot return.
 func PoolOf(name string, network netip.Prefix) (p Pool, ok bool) {
 	network = network.Masked()
 	before, after, ok := strings.Cut("-"+name+"-", "-"+normalize(network.String())+"-")
@@ -54,7 +54,7 @@ func PoolOf(name string, network netip.Prefix) (p Pool, ok bool) {
 	return p, ok && p.Name() == name
 }
 
-// Usable returns the range of all addresses of a network that can be assigned.
+// Usable returns the range of all assignable addresses of a network.
 func Usable(network netip.Prefix) Range {
 	network = network.Masked()
 	return Range{Network: network, Span: usable(network)}

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Allocation is an address of an IPPool as whereabouts writes it, with fields that its readers ignore.
+// Allocation is an allocated address in an IPPool, in the form of whereabouts with additional fields.
 type Allocation struct {
 	// ContainerID is the sandbox that has the address.
 	ContainerID string `json:"id"`
 	// PodRef is namespace/name of the pod.
 	PodRef string `json:"podref"`
 	IfName string `json:"ifname,omitempty"`
-	// PodUID is the owner: pods have the names of earlier ones. It is empty in what whereabouts wrote.
+	// PodUID identifies the owner, since names of pods are reused. It is empty in allocations by whereabouts.
 	PodUID string `json:"podUID,omitempty"`
-	// Node is the node that has the pod.
+	// Node is the node of the pod.
 	Node string `json:"node,omitempty"`
-	// Claim is namespace/name of the IPAMClaim that keeps the address when the pod is gone, and ClaimUID its UID.
+	// Claim is namespace/name of the IPAMClaim that keeps the address after the pod is deleted, and ClaimUID its UID.
 	Claim    string `json:"claim,omitempty"`
 	ClaimUID string `json:"claimUID,omitempty"`
 }
 
-// sameInterface reports whether an allocation is that of an interface of a sandbox. Early versions of whereabouts recorded no interface.
+// sameInterface reports whether an allocation belongs to an interface of a sandbox. Early versions of whereabouts recorded no interface.
 func (a Allocation) sameInterface(containerID, ifName string) bool {
 	return a.ContainerID == containerID && (a.IfName == ifName || a.IfName == "")
 }
@@ -34,30 +34,29 @@ func (a Allocation) Owns(held Allocation) bool {
 		a.ClaimUID != "" && a.ClaimUID == held.ClaimUID && (a.PodUID != held.PodUID || a.IfName == held.IfName)
 }
 
-// Request asks for an address of a range.
+// Request is a request for an address of a range.
 type Request struct {
-	// Range is that of the request: definitions that share a pool may have different ones.
+	// Range is the range of the definition: definitions that share a pool may have different ranges.
 	Range Range
-	// Owner is who gets the address.
+	// Owner is the owner of the address.
 	Owner Allocation
-	// Address is the one address that will do; not valid for any.
+	// Address is the requested address; not valid for any address.
 	Address netip.Addr
 }
 
-// Outcome is what a request gets.
+// Outcome is the result of a request.
 type Outcome struct {
 	// Address is not valid if there is none.
 	Address netip.Addr
 	// New is true if the owner did not have the address before.
 	New bool
-	// Other is who has the requested address, if that is the reason for there being none.
+	// Other is the owner of the requested address if another owner has it.
 	Other Allocation
 }
 
-// Decide finds an address for each request among the allocations of a pool: the one that the owner has, or the requested one, or the lowest that
-// is free. avoid reports addresses that are taken elsewhere; held are addresses that owners of requests have reserved already, by the
-// index of the request. Neither the allocations nor the requests are changed; no two requests get the same address unless they are of
-// one owner.
+// Decide selects an address for each request, given the allocations of a pool: the owner's existing address, the requested address, or the lowest free
+// one. avoid reports addresses that are reserved elsewhere; held has addresses that owners of requests have already reserved, by the index of the
+// request. Decide changes neither the allocations nor the requests; two requests get the same address only if they have the same owner.
 func Decide(allocations map[string]Allocation, requests []Request, held map[int]netip.Addr, avoid func(netip.Addr) bool) []Outcome {
 	outcomes := make([]Outcome, len(requests))
 	if len(requests) == 0 {
@@ -86,7 +85,8 @@ func Decide(allocations map[string]Allocation, requests []Request, held map[int]
 	return outcomes
 }
 
-// better prefers what the sandbox itself has to what an earlier one had, and then the lowest, so that the decision is the same each time.
+// better reports whether an allocation is preferred to the address than: allocations of the sandbox itself come first, then the lowest address, so that
+// the result is deterministic.
 func better(a Allocation, address netip.Addr, owner Allocation, than netip.Addr, given map[netip.Addr]Allocation) bool {
 	if !than.IsValid() {
 		return true
@@ -98,7 +98,7 @@ func better(a Allocation, address netip.Addr, owner Allocation, than netip.Addr,
 // decision is the state of Decide.
 type decision struct {
 	given map[netip.Addr]Allocation
-	// searched is how far ranges have been searched.
+	// searched has the positions of the searches in ranges.
 	searched []searched
 	avoid    func(netip.Addr) bool
 }
@@ -108,7 +108,7 @@ type searched struct {
 	from netip.Addr
 }
 
-// next returns the lowest address of a range that is free. Each search continues where the last one of the same range ended.
+// next returns the lowest free address of a range. A search continues where the last search of the same range ended.
 func (d *decision) next(r Range) (netip.Addr, bool) {
 	i := slices.IndexFunc(d.searched, func(s searched) bool { return s.r.Span == r.Span && slices.Equal(s.r.Exclude, r.Exclude) })
 	if i < 0 {
@@ -124,7 +124,7 @@ func (d *decision) next(r Range) (netip.Addr, bool) {
 	return a, ok
 }
 
-// owners are the requests by what an allocation may have in common with them.
+// owners maps the identities of owners to the indexes of requests.
 type owners map[string][]int
 
 func index(requests []Request) owners {
@@ -145,7 +145,7 @@ func (o owners) of(a Allocation) []int {
 	return all
 }
 
-// identities are what allocations of one owner have in common, at least one of them.
+// identities returns the identities of an owner. Two allocations of the same owner share at least one.
 func (a Allocation) identities() []string {
 	out := []string{"container " + a.ContainerID}
 	if a.PodUID != "" {
@@ -168,7 +168,7 @@ func (d *decision) one(r Request, owned, held netip.Addr) Outcome {
 		}
 		return Outcome{Address: r.Address, New: true}
 	}
-	// An earlier request of the batch may be of the same owner, or may have taken the address over.
+	// An earlier request of the batch may have taken over the address.
 	if owned.IsValid() && r.Owner.Owns(d.given[owned]) {
 		return Outcome{Address: owned}
 	}
@@ -179,7 +179,7 @@ func (d *decision) one(r Request, owned, held netip.Addr) Outcome {
 	return Outcome{Address: address, New: ok}
 }
 
-// Held returns the offsets of what an interface of a sandbox has.
+// Held returns the offsets of the allocations of an interface of a sandbox.
 func Held(allocations map[string]Allocation, containerID, ifName string) []string {
 	var offsets []string
 	for offset, a := range allocations {

@@ -19,9 +19,9 @@ func (s Span) contains(a netip.Addr) bool {
 	return s.First.Compare(a) <= 0 && a.Compare(s.Last) <= 0
 }
 
-// Range is a network, and the addresses of it that pods get.
+// Range is a network, with the addresses in it that are assigned to pods.
 type Range struct {
-	// Network is the network of the addresses, without host bits. It names the pool.
+	// Network is the network of the addresses, without host bits. The name of the pool is derived from it.
 	Network netip.Prefix
 	// Span has the addresses that may be assigned, except Exclude.
 	Span
@@ -29,8 +29,8 @@ type Range struct {
 	Exclude []Span
 }
 
-// usable is what can be assigned of a network: never the address of the network, nor the broadcast address of IPv4. In networks of one
-// or two addresses these do not exist.
+// usable returns the assignable addresses of a network: all except the network address and the IPv4 broadcast address, which networks of one or two
+// addresses do not have.
 func usable(network netip.Prefix) Span {
 	first, last := network.Addr(), lastOf(network)
 	if network.Addr().BitLen()-network.Bits() < netaddr.MinHostBits {
@@ -42,7 +42,7 @@ func usable(network netip.Prefix) Span {
 	return Span{first.Next(), last}
 }
 
-// lastOf is the last address of a network.
+// lastOf returns the last address of a network.
 func lastOf(network netip.Prefix) netip.Addr {
 	raw := network.Addr().AsSlice()
 	for bit := network.Bits(); bit < network.Addr().BitLen(); bit++ {
@@ -52,7 +52,7 @@ func lastOf(network netip.Prefix) netip.Addr {
 	return last
 }
 
-// Within returns the range with those addresses only that are in a part of its network as well; ok is false if there are none.
+// Within returns the range limited to a part of its network; ok is false if no address remains.
 func (r Range) Within(part netip.Prefix) (Range, bool) {
 	if !netaddr.Contains(r.Network, part) {
 		return Range{}, false
@@ -72,7 +72,7 @@ func (r Range) Assignable(a netip.Addr) bool {
 	return a.BitLen() == r.Network.Addr().BitLen() && r.contains(a) && !excluded
 }
 
-// excluded returns the last address of the excluded span that has an address.
+// excluded returns the last address of the excluded span that contains an address.
 func (r Range) excluded(a netip.Addr) (last netip.Addr, ok bool) {
 	i, _ := slices.BinarySearchFunc(r.Exclude, a, func(e Span, a netip.Addr) int { return e.Last.Compare(a) })
 	if i == len(r.Exclude) || !r.Exclude[i].contains(a) {
@@ -101,7 +101,7 @@ func (r Range) Next(from netip.Addr, taken func(netip.Addr) bool) (a netip.Addr,
 	return netip.Addr{}, false
 }
 
-// Size is how many addresses can be assigned from the range; math.MaxUint64 if the number does not fit.
+// Size returns the number of assignable addresses; math.MaxUint64 if the number does not fit.
 func (r Range) Size() uint64 {
 	n := count(r.Span)
 	for _, e := range r.Exclude {
@@ -120,12 +120,12 @@ func count(s Span) *big.Int {
 
 func number(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }
 
-// Offset is the key of an address of the network in the allocations of a pool: its distance from the address of the network.
+// Offset returns the key of an address in the allocations of a pool: its distance from the network address.
 func (r Range) Offset(a netip.Addr) string {
 	return new(big.Int).Sub(number(a), number(r.Network.Addr())).String()
 }
 
-// Address is the inverse of Offset; ok is false for text that is no offset of an address of the network.
+// Address is the inverse of Offset; ok is false for text that is not the offset of an address of the network.
 func (r Range) Address(offset string) (a netip.Addr, ok bool) {
 	// big.Int reads signs, underscores and texts of any length, which are no offsets.
 	if len(offset) > len("340282366920938463463374607431768211455") || strings.Trim(offset, "0123456789") != "" {
@@ -140,7 +140,7 @@ func (r Range) Address(offset string) (a netip.Addr, ok bool) {
 	return a, r.Network.Contains(a)
 }
 
-// exclude adds spans to what the range does not assign. Spans that touch become one. What is outside of the range has no effect.
+// exclude adds excluded spans. It merges spans that overlap, and ignores addresses outside of the range.
 func (r *Range) exclude(spans ...Span) {
 	all := slices.Clone(r.Exclude)
 	for _, s := range spans {
@@ -168,7 +168,7 @@ func (r *Range) exclude(spans ...Span) {
 	}
 }
 
-// String is the network, and the first and the last address if they are not those of the network.
+// String returns the network, or first-last/length if the range is not the whole network.
 func (r Range) String() string {
 	if r.Span == usable(r.Network) {
 		return r.Network.String()

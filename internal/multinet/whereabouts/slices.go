@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// Slice is the part of a range that a node has, as the NodeSlicePool has it.
+// Slice is the part of a range that a node may assign, in the form of a NodeSlicePool.
 type Slice struct {
 	Node  string `json:"nodeName"`
 	Range string `json:"sliceRange"`
 }
 
-// mostSlices bounds the slices without an address that are skipped.
-const mostSlices = 1 << 20
+// maxSkippedSlices bounds the search for a slice with an assignable address.
+const maxSkippedSlices = 1 << 20
 
-// AssignSlices gives each node a slice of a prefix length. A node keeps what it has in held, also while it is deleted, so that it has
-// the same slice when it returns. Other nodes get the lowest slice that is free, and then those of deleted nodes, the oldest first, for
-// which inUse is false. Slices without an address that may be assigned are skipped. without are the nodes for which there is none.
-// What is in held and is no slice of the range is dropped.
+// AssignSlices assigns a slice of a prefix length to each node. Nodes keep their slices in held, even after they are deleted, so that a node that returns
+// has the same slice. Other nodes get the lowest free slice, or else that of a deleted node for which inUse is false, the oldest first. Slices without an
+// assignable address are skipped. without has the nodes without a slice. Entries of held that are not slices of the range are dropped.
 func AssignSlices(r Range, bits int, held []Slice, nodes []string, inUse func(Slice) bool) (assigned []Slice, without []string) {
 	holder, taken := map[string]bool{}, map[netip.Prefix]bool{}
 	for _, s := range held {
@@ -34,7 +33,7 @@ func AssignSlices(r Range, bits int, held []Slice, nodes []string, inUse func(Sl
 		if holder[node] {
 			continue
 		}
-		for skipped := 0; skipped < mostSlices && (taken[next] || next.IsValid() && !hasAddress(r, next) && next.Addr().Compare(r.Last) <= 0); skipped++ {
+		for skipped := 0; skipped < maxSkippedSlices && (taken[next] || next.IsValid() && !hasAddress(r, next) && next.Addr().Compare(r.Last) <= 0); skipped++ {
 			next = netip.PrefixFrom(lastOf(next).Next(), bits)
 		}
 		if next.IsValid() && hasAddress(r, next) && !taken[next] {

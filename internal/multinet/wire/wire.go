@@ -1,5 +1,5 @@
-// Package wire is what the shim multus-shim and the daemon of a node say to one another, inside the messages of package cniproto: before the
-// first plugin runs, the shim asks for a plan; afterwards it reports what the plugins returned, or why one failed. The package is pure.
+// Package wire defines the protocol between multus-shim and the daemon of a node, inside the messages of package cniproto. Before the first plugin runs,
+// the shim requests a plan; afterwards it reports the results of the plugins, or a failure. The package is pure.
 package wire
 
 import (
@@ -12,25 +12,25 @@ import (
 const (
 	CommandPlan   = "PLAN"
 	CommandReport = "REPORT"
-	// CommandRemoved says how long the removal of a sandbox took. Nothing waits for its answer.
+	// CommandRemoved reports the duration of a sandbox's removal. The shim does not depend on the response.
 	CommandRemoved = "REMOVED"
-	// CommandPolicies has the rules of MultiNetworkPolicies written into the network namespace of a sandbox that has a record.
+	// CommandPolicies writes the rules of MultiNetworkPolicies to the network namespace of a sandbox that has a record.
 	CommandPolicies = "POLICIES"
-	// CommandCheckPolicies compares these rules with the policies. Rules that another program has changed are an error.
+	// CommandCheckPolicies compares these rules with the policies. Rules that another program changed are an error.
 	CommandCheckPolicies = "CHECK-POLICIES"
 )
 
 // The annotations of pods.
 const (
-	// AnnotationNetworks asks for further networks.
+	// AnnotationNetworks requests further networks.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
-	// AnnotationDefault asks for another default network.
+	// AnnotationDefault requests another default network.
 	AnnotationDefault = "v1.multus-cni.io/default-network"
-	// AnnotationStatus is what a pod got.
+	// AnnotationStatus is the status of a pod's networks.
 	AnnotationStatus = "k8s.v1.cni.cncf.io/network-status"
 )
 
-// Socket is where the daemon listens, and PolicySocket the one that writes the rules of policies, which answers CommandPolicies alone.
+// Socket is the socket of the daemon, PolicySocket that of the daemon that writes the rules of policies.
 const (
 	Socket       = "/run/cno/multus/cni.sock"
 	PolicySocket = "/run/cno/multus-policy/cni.sock"
@@ -43,7 +43,7 @@ type Pod struct {
 	UID       string `json:"uid"`
 }
 
-// PlanRequest asks what a pod gets besides its default network.
+// PlanRequest requests the further networks of a pod.
 type PlanRequest struct {
 	Pod Pod `json:"pod"`
 	// Annotations are those that the runtime has passed; nil if it passes none.
@@ -52,9 +52,9 @@ type PlanRequest struct {
 	Default string `json:"default"`
 }
 
-// Plan is what a pod gets.
+// Plan has the networks of a pod.
 type Plan struct {
-	// Default replaces the default network, if not nil. Its interface is the one that the runtime asks for.
+	// Default replaces the default network, if not nil. Its interface is the one that the runtime requests.
 	Default *Attachment `json:"default,omitempty"`
 	// Attachments are the further networks in the order of the annotation.
 	Attachments []Attachment `json:"attachments,omitempty"`
@@ -68,7 +68,7 @@ type PoliciesRequest struct {
 	Sandbox string `json:"sandbox"`
 }
 
-// Attachment is one network of a pod, complete: nothing else has to be read to attach and to detach it.
+// Attachment is one network of a pod, with all data to attach and detach it.
 type Attachment struct {
 	// Network is namespace/name of the NetworkAttachmentDefinition.
 	Network   string `json:"network"`
@@ -77,15 +77,15 @@ type Attachment struct {
 	List json.RawMessage `json:"list"`
 	// Runtime has the values of capabilities.
 	Runtime map[string]any `json:"runtime,omitempty"`
-	// DefaultRoute is true if the pod's default route is that of this network. With no Gateways it is the one that the network has itself.
+	// DefaultRoute is true if this network has the pod's default route. Without Gateways, the gateways are those of the network.
 	DefaultRoute bool         `json:"defaultRoute,omitempty"`
 	Gateways     []netip.Addr `json:"gateways,omitempty"`
-	// Resource is the name of the resource whose device the network uses; DeviceID the one that kubelet has given the pod.
+	// Resource is the name of the resource whose device the network uses; DeviceID the device that kubelet allocated to the pod.
 	Resource string `json:"resource,omitempty"`
 	DeviceID string `json:"deviceID,omitempty"`
 }
 
-// Report says what has become of a plan.
+// Report is the result of a plan.
 type Report struct {
 	Pod Pod `json:"pod"`
 	// Sandbox is the ID of the container, Default the name of the default network.
@@ -93,11 +93,11 @@ type Report struct {
 	Default string `json:"default"`
 	// Networks are the default network and the further ones in their order, up to the one that failed.
 	Networks []Network `json:"networks,omitempty"`
-	// Failure is empty for a pod that has all its networks.
+	// Failure is empty if the pod has all its networks.
 	Failure string `json:"failure,omitempty"`
 }
 
-// Network is an attachment that exists.
+// Network is an existing attachment.
 type Network struct {
 	// Name is that of Attachment.Network, or the name of the default network.
 	Name      string `json:"name"`
@@ -105,26 +105,26 @@ type Network struct {
 	Default   bool   `json:"default,omitempty"`
 	// Result is the one of CNI, of version 1.0.0 or newer.
 	Result json.RawMessage `json:"result"`
-	// MTU is that of the interface in the pod; 0 if it is not known.
+	// MTU is the MTU of the interface in the pod; 0 if unknown.
 	MTU int `json:"mtu,omitempty"`
 	// DeviceID is that of Attachment.
 	DeviceID string `json:"deviceID,omitempty"`
-	// DeviceInfo is what a device plugin or the CNI plugin knows of the device, in the form of the Device Information Specification.
+	// DeviceInfo is the information of the device plugin or the CNI plugin, in the form of the Device Information Specification.
 	DeviceInfo json.RawMessage `json:"deviceInfo,omitempty"`
-	// Took is how long its plugins ran.
+	// Took is the time that its plugins ran.
 	Took time.Duration `json:"took,omitempty"`
 }
 
-// Removal is what CommandRemoved says.
+// Removal is the message of CommandRemoved.
 type Removal struct {
 	Networks []Timing `json:"networks"`
 }
 
-// Timing is how long the plugins of a network ran.
+// Timing is the time that the plugins of a network ran.
 type Timing struct {
 	Name string        `json:"name"`
 	Took time.Duration `json:"took"`
 }
 
-// Deadline is how long the daemon may take for either request.
+// Deadline bounds each request to the daemon.
 const Deadline = 30 * time.Second

@@ -1,4 +1,4 @@
-// Package agentconfig is what the operator and the daemon of further networks on a node agree on: the file multus.json. It is pure.
+// Package agentconfig has the configuration file multus.json, which the operator shares with the daemons for additional networks. It is pure.
 package agentconfig
 
 import (
@@ -12,67 +12,68 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// Version is the version of the format of multus.json.
+// Version is the format version of multus.json.
 const Version = 1
 
 // FileName is the name of the file.
 const FileName = "multus.json"
 
-// The values of Attachments.
+// Values of Attachments.
 const (
 	Trusted    = "Trusted"
 	Restricted = "Restricted"
 )
 
-// Config is multus.json.
+// Config is the content of multus.json.
 type Config struct {
 	Version int `json:"version"`
-	// Socket is where the daemon answers the shim; below /run.
+	// Socket is the socket on which the daemon serves the shim; below /run.
 	Socket string `json:"socket"`
-	// WhereaboutsSocket is where it gives addresses.
+	// WhereaboutsSocket is the socket on which it serves the IPAM plugin whereabouts.
 	WhereaboutsSocket string `json:"whereaboutsSocket"`
-	// StateDir is where the shim keeps records and results; the daemon reads them. AddressDir is where the daemon keeps which addresses it
-	// gave to which interfaces.
+	// StateDir has the shim's records and results, which the daemon reads. AddressDir has the daemon's records of assigned addresses.
 	StateDir   string `json:"stateDir"`
 	AddressDir string `json:"addressDir"`
-	// ConfDir has CNI configurations for definitions without one, by the name inside.
+	// ConfDir has CNI configurations for definitions without one, by the name in the configuration.
 	ConfDir string `json:"confDir"`
-	// ConfDirRuntime and BinDir are the runtime's directories of CNI.
+	// ConfDirRuntime and BinDir are the runtime's CNI directories.
 	ConfDirRuntime string `json:"confDirRuntime"`
 	BinDir         string `json:"binDir"`
-	// WrapNetwork is true if a third party installs the pod network: its configuration in ConfDirRuntime is then put into one that starts the shim.
+	// WrapNetwork is true if a third party installs the pod network: its configuration in ConfDirRuntime is wrapped in that of the shim.
 	WrapNetwork bool `json:"wrapNetwork"`
-	// HealthAddress is the host and port on which health and metrics are served.
+	// HealthAddress is the HOST:PORT of the health and metrics endpoints.
 	HealthAddress string `json:"healthAddress"`
-	// DHCPSocket is where the DHCP daemon gives addresses, DHCPLegacySocket where the program of containernetworking asks it; DHCPDir is where
-	// it keeps leases, DHCPHealthAddress where it serves its own health and metrics.
+	// DHCPSocket is the socket on which the DHCP daemon assigns addresses, DHCPLegacySocket that for the plugin of containernetworking. DHCPDir has its
+	// leases. DHCPHealthAddress is the HOST:PORT of its health and metrics endpoints.
 	DHCPSocket        string `json:"dhcpSocket"`
 	DHCPLegacySocket  string `json:"dhcpLegacySocket"`
 	DHCPDir           string `json:"dhcpDir"`
 	DHCPHealthAddress string `json:"dhcpHealthAddress"`
-	// Policies is true if MultiNetworkPolicies are enforced. PolicySocket is where the daemon of policies answers the shim, PolicyRules the
-	// directory with rules of the administrator, PolicyHealthAddress where the daemon serves its own health and metrics.
+	// Policies is true if MultiNetworkPolicies are enforced. PolicySocket is the socket on which the policy daemon serves the shim, PolicyRules the directory
+	// with the administrator's rules, PolicyHealthAddress the HOST:PORT of its health and metrics endpoints.
 	Policies            bool   `json:"policies"`
 	PolicySocket        string `json:"policySocket"`
 	PolicyRules         string `json:"policyRules"`
 	PolicyHealthAddress string `json:"policyHealthAddress"`
-	// PolicyDir is where it keeps the last valid form of each policy.
+	// PolicyDir has the last valid version of each policy.
 	PolicyDir string `json:"policyDir"`
 	// SysctlFile is the list of sysctls that the plugin tuning may set.
 	SysctlFile string `json:"sysctlFile"`
-	// Namespace is that of the daemon: definitions for the annotation that replaces the default network are only taken from there.
+	// Namespace is the namespace of the daemon. Definitions that replace the default network must be in it.
 	Namespace string `json:"namespace"`
-	// NamespaceIsolation is true if a pod gets only networks of its own namespace and of GlobalNamespaces.
+	// NamespaceIsolation restricts pods to networks of their own namespace and of GlobalNamespaces.
 	NamespaceIsolation bool     `json:"namespaceIsolation"`
 	GlobalNamespaces   []string `json:"globalNamespaces"`
-	// Attachments is Trusted, or Restricted: then definitions outside of GlobalNamespaces may only use what package definition allows.
+	// Attachments is Trusted or Restricted. With Restricted, definitions outside of GlobalNamespaces may use only what package definition allows.
 	Attachments string `json:"attachments"`
 	// Masters are the interfaces that macvlan may use with Restricted.
 	Masters []string `json:"masters"`
-	// ReservedNetworks are those of pods, Services and nodes, which definitions may not use with Restricted.
+	// ReservedNetworks are the CIDRs of pods, Services and nodes, which definitions must not use with Restricted.
 	ReservedNetworks []netip.Prefix `json:"reservedNetworks"`
-	// ReservedBridges are those of the cluster's networks, which no definition may use.
+	// ReservedBridges are the bridges of the cluster's networks, which definitions must not use.
 	ReservedBridges []string `json:"reservedBridges"`
+	// ReservedPlugins are the CNI plugins with which agents of the cluster's networks are called, which definitions must not name.
+	ReservedPlugins []string `json:"reservedPlugins"`
 }
 
 // Default returns the configuration on a node.
@@ -85,17 +86,17 @@ func Default() Config {
 		PolicyDir: "/var/lib/cno/multus-policy", SysctlFile: sysctls.File,
 		Namespace: "openshift-multus", NamespaceIsolation: true, Attachments: Trusted,
 		GlobalNamespaces: []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
-		Masters:          []string{}, ReservedNetworks: []netip.Prefix{}, ReservedBridges: []string{},
+		Masters:          []string{}, ReservedNetworks: []netip.Prefix{}, ReservedBridges: []string{}, ReservedPlugins: []string{},
 	}
 }
 
-// Decode reads multus.json. The result is not validated.
+// Decode decodes multus.json. The result is not validated.
 func Decode(data []byte) (Config, error) { return agentfile.Decode(FileName, data, Default()) }
 
 // Encode returns the content of multus.json.
 func (c Config) Encode() ([]byte, error) { return agentfile.Encode(FileName, c) }
 
-// Validate returns everything that is wrong with the configuration.
+// Validate returns every error in the configuration; nil if there is none.
 func (c Config) Validate() field.ErrorList {
 	errs := agentfile.ValidateVersion(field.NewPath("version"), c.Version, Version)
 	for _, p := range []struct{ name, path string }{

@@ -14,18 +14,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// podResources is where kubelet says which devices pods have.
+// podResources is the kubelet's socket for the devices of pods.
 const podResources = "unix:///var/lib/kubelet/pod-resources/kubelet.sock"
 
-// giveDevices gives each network of a plan that uses a resource one of the devices that kubelet has given the pod, in their order.
-func (p *planner) giveDevices(ctx context.Context, plan *wire.Plan) error {
+// assignDevices assigns the devices that the kubelet has allocated to the pod to the networks of a plan that use a resource, in order.
+func (p *planner) assignDevices(ctx context.Context, plan *wire.Plan) error {
 	needed := slices.ContainsFunc(plan.Attachments, func(a wire.Attachment) bool { return a.Resource != "" })
 	if !needed {
 		return nil
 	}
 	given, err := p.Devices(ctx, p.request.Pod)
 	if err != nil {
-		return cniproto.Errorf(cniproto.CodeTryAgain, "ask kubelet for the devices of the pod: %v", err)
+		return cniproto.Errorf(cniproto.CodeTryAgain, "get the devices of the pod from the kubelet: %v", err)
 	}
 	for i := range plan.Attachments {
 		a := &plan.Attachments[i]
@@ -44,19 +44,19 @@ func (p *planner) giveDevices(ctx context.Context, plan *wire.Plan) error {
 	return nil
 }
 
-// Devices asks kubelet which devices a pod has, by resource.
+// Devices returns the devices that the kubelet has allocated to a pod, by resource.
 func Devices(ctx context.Context, pod wire.Pod) (map[string][]string, error) {
 	conn, err := grpc.NewClient(podResources, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, fmt.Errorf("connect to kubelet: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	answer, err := podresources.NewPodResourcesListerClient(conn).Get(ctx, &podresources.GetPodResourcesRequest{PodName: pod.Name, PodNamespace: pod.Namespace})
+	response, err := podresources.NewPodResourcesListerClient(conn).Get(ctx, &podresources.GetPodResourcesRequest{PodName: pod.Name, PodNamespace: pod.Namespace})
 	if err != nil {
 		return nil, err
 	}
 	given := map[string][]string{}
-	for _, c := range answer.GetPodResources().GetContainers() {
+	for _, c := range response.GetPodResources().GetContainers() {
 		for _, d := range c.GetDevices() {
 			given[d.GetResourceName()] = append(given[d.GetResourceName()], d.GetDeviceIds()...)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
 
-// RunDHCP is the daemon that gets, renews and releases the DHCP leases of a node's pods. It has a process of its own, as the only one that
-// enters network namespaces and needs capabilities. The API is for events only: leases do not depend on it.
+// RunDHCP runs the daemon that acquires, renews and releases the DHCP leases of a node's pods. It is a separate process, since it enters network namespaces
+// and needs capabilities. client is used only for events: leases do not depend on it.
 func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, client kubernetes.Interface) error {
 	events, err := newEvents(ctx, client)
 	if err != nil {
@@ -53,7 +53,7 @@ func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, cl
 	return group.Wait()
 }
 
-// holder asks on the link of an interface of a sandbox which other machine has an address.
+// holder returns the other host on the link of a sandbox's interface that has an address.
 func holder(netns, name string, address netip.Addr) (mac net.HardwareAddr, found bool, err error) {
 	err = inside(netns, func() error {
 		var err error

@@ -1,6 +1,6 @@
-// Package node is the daemon of further networks on a node. It answers the shim multus-shim (package multinet/attach): which
-// networks a pod gets, completely, and afterwards it writes what the pod got into its annotation. It runs no plugin and needs no
-// capability; it keeps nothing on the disk, so that it may end at any moment.
+// Package node is the node daemon for additional networks. It serves multus-shim (package multinet/attach): it returns the complete plan of a pod's networks,
+// and afterwards writes the attached networks into the pod's annotation. It runs no plugins, needs no capabilities and stores nothing on disk, so that it may
+// end at any time.
 package node
 
 import (
@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// lookEvery is how often statuses that are missing are looked for, besides when pods change.
-	lookEvery = 10 * time.Second
-	settle    = 200 * time.Millisecond
-	// addressesAtOnce is how many requests of addresses run at once: they wait for the API server, and those for one pool share writes.
-	addressesAtOnce = 64
+	// resyncInterval is how often missing statuses are searched without a change of pods.
+	resyncInterval = 10 * time.Second
+	debounce       = 200 * time.Millisecond
+	// addressConcurrency is the number of concurrent address requests: they wait for the API server, and those for one pool share writes.
+	addressConcurrency = 64
 )
 
 const (
@@ -36,27 +36,27 @@ const (
 	topicReport agent.Topic = "report"
 )
 
-// Options is what the daemon needs. All fields must be set.
+// Options is the configuration of Run. All fields are required.
 type Options struct {
 	agent.Process
-	// Pod is the name of the daemon's own pod, which has the report about the node.
+	// Pod is the name of the daemon's pod, whose annotation has the report about the node.
 	Pod    string
 	Config agentconfig.Config
 	Client kubernetes.Interface
 	// Definitions reads NetworkAttachmentDefinitions.
 	Definitions dynamic.Interface
-	// Addresses reads pools of addresses without a cache, and writes them.
+	// Addresses reads address pools without a cache, and writes them.
 	Addresses client.Client
-	// Interfaces returns the interfaces of the node, Devices the devices that kubelet has given a pod, by resource.
+	// Interfaces returns the interfaces of the node. Devices returns the devices that the kubelet has allocated to a pod, by resource.
 	Interfaces func() (Interfaces, error)
 	Devices    func(context.Context, wire.Pod) (map[string][]string, error)
 }
 
-// status is what the daemon reports besides its problems.
+// status is the daemon's status in addition to problems.
 type status struct {
 	// ready is true once definitions have been read.
 	ready bool
-	// wrapped is true once runtimes start pods of a third party's network with the shim.
+	// wrapped is true once runtimes use the shim for pods of a third party's network.
 	wrapped bool
 }
 
@@ -70,14 +70,14 @@ type daemon struct {
 	board   *agent.Board[status]
 	beat    agent.Beat
 	changed agent.Trigger
-	// reported is the last report about the node, and when it was written.
+	// reported is the last report about the node, reportedAt the time when it was written.
 	reported   string
 	reportedAt time.Time
-	// bypassed are the pods that have been reported as started without the shim.
+	// bypassed are the pods reported as started without the shim.
 	bypassed map[types.UID]bool
 }
 
-// Run is the daemon. It ends with the context; pods that run keep their networks.
+// Run runs the daemon until the context ends. Running pods keep their networks.
 func Run(ctx context.Context, o Options) error {
 	if o.Node == "" || o.Pod == "" {
 		return errors.New("the names of the node and of the pod are not known: set the environment variables NODE_NAME and POD_NAME")
@@ -109,29 +109,29 @@ func Run(ctx context.Context, o Options) error {
 	group.Go(func() error { return health.Serve(ctx, o.Config.HealthAddress) })
 	group.Go(func() error { d.objects.run(ctx); return nil })
 	if o.Config.WrapNetwork {
-		group.Go(func() error { d.follow(ctx); return nil })
+		group.Go(func() error { d.maintainWrapper(ctx); return nil })
 	}
 	group.Go(func() error { return server{d.do, d.metrics, o.Log}.serve(ctx, listener) })
 	group.Go(func() error { return d.addresses().Serve(ctx, addressListener) })
 	group.Go(func() error {
-		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
+		agent.Loop{Apply: d.apply, Interval: resyncInterval, Debounce: debounce, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
 		return nil
 	})
 	return group.Wait()
 }
 
-// addresses is the server of the address manager whereabouts.
+// addresses returns the server of the IPAM plugin whereabouts.
 func (d *daemon) addresses() *cniserver.Server {
 	return &cniserver.Server{
 		Handler: ipam.New(ipam.Options{
 			Client: d.Addresses, Namespace: d.Config.Namespace, Node: d.Node, Log: d.Log,
 			Event: func(pod cniserver.Pod, reason, message string) { d.events.warn(wire.Pod(pod), reason, message) },
 		}),
-		Dir: d.Config.AddressDir, Log: d.Log, AtOnce: addressesAtOnce,
+		Dir: d.Config.AddressDir, Log: d.Log, Concurrency: addressConcurrency,
 	}
 }
 
-// apply writes the statuses that are missing.
+// apply writes missing statuses, and the report about the node.
 func (d *daemon) apply(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

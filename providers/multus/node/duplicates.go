@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// reasonDuplicate is that of the event on a pod whose address another machine of the link has.
+	// reasonDuplicate: another host on the link has the address of a pod.
 	reasonDuplicate = "AddressInUse"
-	// duplicatesEvery is how often new sandboxes are looked for.
-	duplicatesEvery = 5 * time.Second
-	// duplicatesAtOnce is how many sandboxes are asked about at once: each waits for answers that do not come.
-	duplicatesAtOnce = 16
+	// duplicatesInterval is how often new sandboxes are checked.
+	duplicatesInterval = 5 * time.Second
+	// duplicatesConcurrency is the number of sandboxes checked at the same time. Each check waits for responses that normally do not come.
+	duplicatesConcurrency = 16
 )
 
-// duplicates looks, once for each sandbox and after it has started, whether another machine has the addresses of its further networks. Addresses may come from
-// any address manager: static ones are the pod's author's, and a range may contain a machine of which no address manager knows. It only
-// reports: which of the two should have the address it cannot know. All fields must be set.
+// duplicates checks, once for each started sandbox, whether another host has the addresses of its additional networks. Addresses may come from any IPAM
+// plugin: static ones from the pod's author, and a range may contain hosts that are unknown to the plugin. Conflicts are only reported, since it is unknown
+// which host should have the address. All fields are required.
 type duplicates struct {
 	saved  func() ([]attach.Saved, error)
 	holder func(netns, name string, address netip.Addr) (net.HardwareAddr, bool, error)
@@ -39,16 +39,16 @@ type duplicates struct {
 	log    *slog.Logger
 
 	mu sync.Mutex
-	// asked are the sandboxes that were asked about, found is how many addresses of living ones another machine has.
-	asked map[string]int
+	// probed has the sandboxes that were checked, with the number of duplicate addresses of each live one.
+	probed map[string]int
 }
 
 func (d *duplicates) run(ctx context.Context) {
-	ticker := time.NewTicker(duplicatesEvery)
+	ticker := time.NewTicker(duplicatesInterval)
 	defer ticker.Stop()
 	for {
-		if err := d.look(ctx); err != nil && ctx.Err() == nil {
-			d.log.Warn("whether other machines have addresses of pods is not known", "error", err)
+		if err := d.check(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("cannot check for duplicate addresses of pods", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -58,31 +58,31 @@ func (d *duplicates) run(ctx context.Context) {
 	}
 }
 
-// count is how many addresses of living sandboxes another machine had.
+// count returns the number of duplicate addresses of live sandboxes.
 func (d *duplicates) count() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, found := range d.asked {
+	for _, found := range d.probed {
 		n += found
 	}
 	return n
 }
 
-// look asks about the sandboxes that are new, and forgets those that are gone.
-func (d *duplicates) look(ctx context.Context) error {
+// check probes new sandboxes, and removes deleted ones.
+func (d *duplicates) check(ctx context.Context) error {
 	all, err := d.saved()
 	if err != nil {
 		return err
 	}
 	var group errgroup.Group
-	group.SetLimit(duplicatesAtOnce)
-	living := map[string]int{}
+	group.SetLimit(duplicatesConcurrency)
+	live := map[string]int{}
 	for _, s := range all {
 		d.mu.Lock()
-		found, known := d.asked[s.Sandbox]
+		found, ok := d.probed[s.Sandbox]
 		d.mu.Unlock()
-		if known {
-			living[s.Sandbox] = found
+		if ok {
+			live[s.Sandbox] = found
 			continue
 		}
 		group.Go(func() error {
@@ -92,27 +92,27 @@ func (d *duplicates) look(ctx context.Context) error {
 					return ctx.Err()
 				}
 				if !n.Default {
-					found += d.ask(s, n)
+					found += d.probe(s, n)
 				}
 			}
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			living[s.Sandbox] = found
+			live[s.Sandbox] = found
 			return nil
 		})
 	}
 	err = group.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asked = living
+	d.probed = live
 	return err
 }
 
-// ask asks about the addresses of a network, and returns how many another machine has.
-func (d *duplicates) ask(s attach.Saved, n wire.Network) (found int) {
+// probe probes the addresses of a network, and returns the number of duplicate ones.
+func (d *duplicates) probe(s attach.Saved, n wire.Network) (found int) {
 	result, err := decodeResult(n.Result)
 	if err != nil {
-		return 0 // the status of the pod says so
+		return 0 // reported in the status of the pod
 	}
 	for _, ip := range result.IPs {
 		address, ok := netip.AddrFromSlice(ip.Address.IP)
@@ -123,9 +123,9 @@ func (d *duplicates) ask(s attach.Saved, n wire.Network) (found int) {
 		mac, taken, err := d.holder(s.NetNS, name, address)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return found // the sandbox has ended
+			return found // the sandbox has been deleted
 		case err != nil:
-			d.log.Warn("whether another machine has the address of a pod is not known", "namespace", s.Pod.Namespace, "pod", s.Pod.Name, "address", address, "error", err)
+			d.log.Warn("cannot check for duplicates of a pod's address", "namespace", s.Pod.Namespace, "pod", s.Pod.Name, "address", address, "error", err)
 		case taken:
 			found++
 			d.event(s.Pod, reasonDuplicate, fmt.Sprintf("the address %s of interface %s (network %s) is also that of the machine with MAC address %s; packets reach one of the two. "+
@@ -135,7 +135,7 @@ func (d *duplicates) ask(s attach.Saved, n wire.Network) (found int) {
 	return found
 }
 
-// interfaceOf is the interface in the pod that has an address; empty if it has none there.
+// interfaceOf returns the interface in the pod with an address; empty if there is none.
 func interfaceOf(result *current.Result, ip *current.IPConfig, name string) string {
 	if ip.Interface == nil {
 		return name
@@ -146,7 +146,7 @@ func interfaceOf(result *current.Result, ip *current.IPConfig, name string) stri
 	return ""
 }
 
-// inside calls a function in the network namespace of a sandbox, as the container of a daemon has it.
+// inside calls a function in the network namespace of a sandbox.
 func inside(netns string, do func() error) error {
 	return ns.WithNetNSPath(nsid.BelowRun(netns), func(ns.NetNS) error { return do() })
 }

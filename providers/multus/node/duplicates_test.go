@@ -41,7 +41,7 @@ func TestAnAddressThatAnotherMachineHasIsReportedOnce(t *testing.T) {
 		},
 	}
 	for range 2 {
-		if err := d.look(t.Context()); err != nil {
+		if err := d.check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,8 +58,8 @@ func TestAnAddressThatAnotherMachineHasIsReportedOnce(t *testing.T) {
 		t.Errorf("%d duplicates", d.count())
 	}
 	all = nil
-	if err := d.look(t.Context()); err != nil || d.count() != 0 || len(d.asked) != 0 {
-		t.Errorf("a sandbox that has ended is kept: %v, %v", d.asked, err)
+	if err := d.check(t.Context()); err != nil || d.count() != 0 || len(d.probed) != 0 {
+		t.Errorf("a sandbox that has ended is kept: %v, %v", d.probed, err)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestWhetherAnAddressIsTakenMayNotBeKnown(t *testing.T) {
 			holder: func(string, string, netip.Addr) (net.HardwareAddr, bool, error) { return nil, false, failure },
 			event:  func(_ wire.Pod, _, message string) { t.Errorf("%s: %s", why, message) },
 		}
-		if err := d.look(t.Context()); err != nil || d.count() != 0 {
+		if err := d.check(t.Context()); err != nil || d.count() != 0 {
 			t.Errorf("%s: %v", why, err)
 		}
 	}

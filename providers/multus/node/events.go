@@ -13,23 +13,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// The reasons of events on pods.
+// Reasons of events on pods.
 const (
 	reasonAdded    = "AddedInterface"
 	reasonInvalid  = "InvalidNetworks"
 	reasonNotFound = "NoNetworkFound"
 	reasonFailed   = "FailedAttachNetworks"
-	// action is that of warnings; the one of an interface that was added names it: events of the same reason and action are one.
+	// action is the action of warnings. The action of an added interface includes its name, since events with the same reason and action are merged.
 	action    = "AttachNetworks"
 	component = "multus"
-	// maxNote is how long the note of an event may be.
+	// maxNote is the maximum length of an event's note.
 	maxNote = 1000
 )
 
-// events are events on pods.
+// events sends events on pods.
 type events struct{ recorder clientevents.EventRecorder }
 
-// newEvents returns events that are sent until the context ends.
+// newEvents returns a sender of events that works until the context ends.
 func newEvents(ctx context.Context, client kubernetes.Interface) (*events, error) {
 	broadcaster := clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: client.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -51,7 +51,7 @@ func (e *events) send(pod wire.Pod, kind, reason, action, text string) {
 	e.about(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}, kind, reason, action, text)
 }
 
-// about sends an event about an object. One without a name is a sandbox without a pod.
+// about sends an event about an object. It ignores an object without a name, which is a sandbox without a pod.
 func (e *events) about(about *corev1.ObjectReference, kind, reason, action, text string) {
 	if about.Name == "" {
 		return

@@ -113,7 +113,7 @@ func TestTwoHundredPodsAtOnce(t *testing.T) {
 			return err
 		}
 		call := cnishim.Call{Program: "multus-shim", Stdin: strings.NewReader(""), Stdout: io.Discard}
-		_, err = call.Ask(t.Context(), config.Socket, cniproto.Request{Version: cniproto.Version, ID: cnishim.RequestID(), Command: command, Config: raw, Timeout: time.Minute})
+		_, err = call.Send(t.Context(), config.Socket, cniproto.Request{Version: cniproto.Version, ID: cnishim.RequestID(), Command: command, Config: raw, Timeout: time.Minute})
 		return err
 	}
 	of := func(p *corev1.Pod) wire.Pod { return wire.Pod{Namespace: ns, Name: p.Name, UID: string(p.UID)} }

@@ -17,11 +17,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// countEvery bounds how often the number of pods alone is reported: pods come and go all the time.
-const countEvery = time.Minute
+// countInterval is the minimum time between reports that differ only in the number of pods, which changes often.
+const countInterval = time.Minute
 
-// reportNode writes what the node lacks of what definitions name, and how many pods it has on further networks, into the annotation of the daemon's own
-// pod. Nothing is written while that is unchanged, or while definitions have not been read.
+// reportNode reports the node's missing prerequisites of definitions, and the number of pods on additional networks, in the annotation of the daemon's pod. It
+// writes only changes, and nothing before definitions have been read.
 func (d *daemon) reportNode(ctx context.Context) error {
 	if !d.objects.synced() {
 		return nil
@@ -56,17 +56,17 @@ func (d *daemon) reportNode(ctx context.Context) error {
 	return nil
 }
 
-// due reports whether a report is written some time after the last one.
+// due reports whether a report must be written.
 func due(last, next string, since time.Duration) bool {
 	if last == next {
 		return false
 	}
 	before, known := finding.Decode(last)
 	after, _ := finding.Decode(next)
-	return !known || since >= countEvery || !slices.Equal(before.Plugins, after.Plugins) || !slices.Equal(before.Interfaces, after.Interfaces)
+	return !known || since >= countInterval || !slices.Equal(before.Plugins, after.Plugins) || !slices.Equal(before.Interfaces, after.Interfaces)
 }
 
-// instances counts pods with further networks, by the types of these networks and together. Pods that have ended are none.
+// instances returns the number of pods with additional networks by network type, and in total. It omits terminated pods.
 func instances(pods []*corev1.Pod, definitions map[string]finding.Checked) map[string]int {
 	counts := map[string]int{}
 	for _, p := range pods {
@@ -89,7 +89,7 @@ func instances(pods []*corev1.Pod, definitions map[string]finding.Checked) map[s
 	return counts
 }
 
-// further returns the further networks that a pod has, by its status.
+// further returns the additional networks of a pod according to its status.
 func further(p *corev1.Pod) []string {
 	var entries []networkStatus
 	if json.Unmarshal([]byte(p.Annotations[wire.AnnotationStatus]), &entries) != nil {

@@ -34,17 +34,17 @@ import (
 )
 
 const (
-	// annotationResource of a definition names the resource whose devices it uses.
+	// annotationResource is the annotation of a definition with the resource whose devices it uses.
 	annotationResource = "k8s.v1.cni.cncf.io/resourceName"
-	// annotationStatic has the UID by which kubelet knows a static pod; the API server gives its mirror another one.
+	// annotationStatic has the kubelet's UID of a static pod; its mirror pod in the API server has another one.
 	annotationStatic = "kubernetes.io/config.hash"
-	// readLimit is how long a definition is read from the API server before the copy of the watch is used.
-	readLimit = 2 * time.Second
+	// readTimeout is the timeout of reading a definition from the API server before the copy of the watch is used.
+	readTimeout = 2 * time.Second
 )
 
 var resourceDefinitions = schema.GroupVersionResource{Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions"}
 
-// objects are the Pods of this node and the definitions of networks, as the API server has them.
+// objects are the watched Pods of this node and definitions of networks.
 type objects struct {
 	client      kubernetes.Interface
 	dynamic     dynamic.Interface
@@ -56,7 +56,7 @@ type objects struct {
 	defFailure  atomic.Pointer[error]
 }
 
-// newObjects returns objects that are kept up to date by run. changed is called when a pod or a definition has changed.
+// newObjects returns the watches; run starts them. changed is called after each change.
 func newObjects(client kubernetes.Interface, definitions dynamic.Interface, node string, changed func()) *objects {
 	o := &objects{client: client, dynamic: definitions, node: node}
 	var controller cache.Controller
@@ -93,7 +93,7 @@ func (o *objects) run(ctx context.Context) {
 	}
 }
 
-// reporting keeps the last error of list requests.
+// reporting stores the last error of list requests.
 func reporting(failure *atomic.Pointer[error], inner *cache.ListWatch) cache.ListerWatcher {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -105,12 +105,12 @@ func reporting(failure *atomic.Pointer[error], inner *cache.ListWatch) cache.Lis
 	}
 }
 
-// problem is why the API server does not answer.
+// problem returns the last errors of the API server.
 func (o *objects) problem() error {
 	return readFailures(map[string]*atomic.Pointer[error]{"pods": &o.failure, "network attachment definitions": &o.defFailure})
 }
 
-// readFailures are the last errors of list requests, by what is read.
+// readFailures returns the last errors of list requests, by resource.
 func readFailures(failures map[string]*atomic.Pointer[error]) error {
 	var errs []error
 	for what, failure := range failures {
@@ -127,7 +127,7 @@ func (o *objects) synced() bool {
 	return !slices.ContainsFunc(o.controllers, func(c cache.Controller) bool { return !c.HasSynced() })
 }
 
-// onlyNeeded drops what the daemon does not read.
+// onlyNeeded removes the fields that the daemon does not use.
 func onlyNeeded(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -156,8 +156,8 @@ func (o *objects) listed() []*corev1.Pod {
 	return pods
 }
 
-// pod returns the pod of a sandbox, from the API server if the watch does not have it yet. Another pod of its name is an error: a pod must
-// not get the networks of another one.
+// pod returns the pod of a sandbox, from the API server if the watch does not have it yet. It returns an error for another pod of the same name, which must
+// not get its networks.
 func (o *objects) pod(ctx context.Context, want wire.Pod) (*corev1.Pod, error) {
 	if object, exists, err := o.pods.GetByKey(want.Namespace + "/" + want.Name); err == nil && exists {
 		if p, ok := object.(*corev1.Pod); ok && isOf(p, want.UID) {
@@ -174,28 +174,28 @@ func (o *objects) pod(ctx context.Context, want wire.Pod) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// errOtherPod is that the pod of a sandbox is gone, and another has its name.
+// errOtherPod means that the pod of a sandbox was replaced by another one with the same name.
 var errOtherPod = errors.New("it is another pod")
 
-// isOf reports whether a pod is the one that the runtime names. A runtime that names no UID means any of the name.
+// isOf reports whether a pod is that of the runtime. An empty UID matches any.
 func isOf(p *corev1.Pod, uid string) bool {
 	return uid == "" || uid == string(p.UID) || uid == p.Annotations[annotationStatic]
 }
 
-// known is a definition.
-type known struct{ config, resource string }
+// definitionData is the relevant content of a definition.
+type definitionData struct{ config, resource string }
 
-// read is a definition, or why it could not be read.
-type read struct {
-	known
+// definitionResult is a definition or the error of reading it.
+type definitionResult struct {
+	definitionData
 	err error
 }
 
-// definitions reads definitions at once, each once, by namespace/name.
-func (o *objects) definitions(ctx context.Context, asked []selection.Selection) map[string]read {
-	all := map[string]read{}
-	for _, s := range asked {
-		all[s.Namespace+"/"+s.Name] = read{}
+// definitions reads definitions concurrently, each once, and returns them by namespace/name.
+func (o *objects) definitions(ctx context.Context, requested []selection.Selection) map[string]definitionResult {
+	all := map[string]definitionResult{}
+	for _, s := range requested {
+		all[s.Namespace+"/"+s.Name] = definitionResult{}
 	}
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -205,37 +205,36 @@ func (o *objects) definitions(ctx context.Context, asked []selection.Selection) 
 			k, err := o.definition(ctx, namespace, name)
 			mu.Lock()
 			defer mu.Unlock()
-			all[key] = read{k, err}
+			all[key] = definitionResult{k, err}
 		})
 	}
 	group.Wait()
 	return all
 }
 
-// definition reads a definition from the API server, since a watch may be behind. While the API server does not answer, the copy of the watch is
-// used.
-func (o *objects) definition(ctx context.Context, namespace, name string) (known, error) {
-	reading, cancel := context.WithTimeout(ctx, readLimit)
+// definition reads a definition from the API server, since a watch may lag. If the API server does not respond, it returns the copy of the watch.
+func (o *objects) definition(ctx context.Context, namespace, name string) (definitionData, error) {
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	object, err := o.dynamic.Resource(resourceDefinitions).Namespace(namespace).Get(reading, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return known{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "there is no NetworkAttachmentDefinition %s in namespace %s", name, namespace)
+		return definitionData{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "there is no NetworkAttachmentDefinition %s in namespace %s", name, namespace)
 	case err != nil:
 		cached, exists, cacheErr := o.defs.GetByKey(namespace + "/" + name)
 		var ok bool
 		if object, ok = cached.(*unstructured.Unstructured); !ok || !exists || cacheErr != nil {
-			return known{}, cniproto.Errorf(cniproto.CodeTryAgain, "read NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
+			return definitionData{}, cniproto.Errorf(cniproto.CodeTryAgain, "read NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
 		}
 	}
 	config, _, err := unstructured.NestedString(object.Object, "spec", "config")
 	if err != nil {
-		return known{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
+		return definitionData{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
 	}
-	return known{config: config, resource: object.GetAnnotations()[annotationResource]}, nil
+	return definitionData{config: config, resource: object.GetAnnotations()[annotationResource]}, nil
 }
 
-// checked returns all definitions by namespace/name, as the watch has them.
+// checked returns all definitions of the watch by namespace/name.
 func (o *objects) checked() map[string]finding.Checked {
 	all := map[string]finding.Checked{}
 	for _, object := range o.defs.List() {
@@ -246,7 +245,7 @@ func (o *objects) checked() map[string]finding.Checked {
 	return all
 }
 
-// fromFile returns the configuration with a name from a directory of the node: a list, or a configuration with one plugin.
+// fromFile returns the named configuration from a directory of the node: a list, or a configuration of one plugin.
 func fromFile(dir, name string) (string, error) {
 	for _, extensions := range [][]string{{".conflist"}, {".conf", ".json"}} {
 		files, err := libcni.ConfFiles(dir, extensions)

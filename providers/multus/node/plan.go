@@ -16,8 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
 
-// plan says what a pod gets besides its default network. What is wrong with its annotations, and with the definitions that it names, is
-// reported at once, also as an event on the pod.
+// plan returns the additional networks of a pod. It reports all errors in its annotations and in the definitions at once, also as an event on the pod.
 func (d *daemon) plan(ctx context.Context, r wire.PlanRequest) (wire.Plan, error) {
 	annotations := r.Annotations
 	if annotations == nil {
@@ -38,13 +37,13 @@ func (d *daemon) plan(ctx context.Context, r wire.PlanRequest) (wire.Plan, error
 	return wire.Plan{}, err
 }
 
-// planner makes one plan.
+// planner computes one plan.
 type planner struct {
 	*daemon
 	request wire.PlanRequest
-	// reason is that of the event on the pod.
+	// reason is the reason of the event on the pod.
 	reason string
-	// interfaces are those of the node, once they are read.
+	// interfaces are those of the node; nil until they are read.
 	interfaces *Interfaces
 }
 
@@ -62,11 +61,11 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 	}
 	plan := wire.Plan{Policies: p.Config.Policies}
 	var problems []error
-	asked := slices.Clone(selections)
+	requested := slices.Clone(selections)
 	if fallback != nil {
-		asked = append(asked, *fallback)
+		requested = append(requested, *fallback)
 	}
-	definitions := p.objects.definitions(ctx, asked)
+	definitions := p.objects.definitions(ctx, requested)
 	if fallback != nil {
 		a, err := p.attachment(definitions, *fallback, "")
 		problems = appendError(problems, err)
@@ -78,15 +77,15 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 		plan.Attachments = append(plan.Attachments, a)
 	}
 	if len(problems) > 0 {
-		return wire.Plan{}, together(problems)
+		return wire.Plan{}, joinErrors(problems)
 	}
-	if err := p.giveDevices(ctx, &plan); err != nil {
+	if err := p.assignDevices(ctx, &plan); err != nil {
 		return wire.Plan{}, err
 	}
 	return plan, nil
 }
 
-// isolated refuses networks of other namespaces.
+// isolated rejects networks of other namespaces.
 func (p *planner) isolated(s selection.Selection, at *field.Path) field.ErrorList {
 	own, global := s.Namespace == p.request.Pod.Namespace, slices.Contains(p.Config.GlobalNamespaces, s.Namespace)
 	if own || global || !p.Config.NamespaceIsolation {
@@ -97,7 +96,7 @@ func (p *planner) isolated(s selection.Selection, at *field.Path) field.ErrorLis
 		s.Namespace, s.Name, p.request.Pod.Namespace, strings.Join(p.Config.GlobalNamespaces, ", ")))}
 }
 
-// defaultSelection reads the annotation that replaces the default network: the name of a definition in the daemon's own namespace.
+// defaultSelection parses the annotation that replaces the default network: the name of a definition in the daemon's own namespace.
 func (p *planner) defaultSelection(annotation string) (*selection.Selection, field.ErrorList) {
 	text := strings.TrimSpace(annotation)
 	if text == "" {
@@ -114,10 +113,10 @@ func (p *planner) defaultSelection(annotation string) (*selection.Selection, fie
 	return &all[0], nil
 }
 
-// attachment makes what is run of one selected network.
-func (p *planner) attachment(definitions map[string]read, s selection.Selection, defaultNetwork string) (wire.Attachment, error) {
+// attachment returns the attachment of one selected network.
+func (p *planner) attachment(definitions map[string]definitionResult, s selection.Selection, defaultNetwork string) (wire.Attachment, error) {
 	found := definitions[s.Namespace+"/"+s.Name]
-	object, err := found.known, found.err
+	object, err := found.definitionData, found.err
 	if err != nil {
 		if cniproto.AsError(err).Code != cniproto.CodeTryAgain {
 			p.reason = reasonNotFound
@@ -146,7 +145,7 @@ func (p *planner) attachment(definitions map[string]read, s selection.Selection,
 	return a, nil
 }
 
-// rules are what a definition of a namespace may use on this node.
+// rules returns the restrictions of definitions in a namespace on this node.
 func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, error) {
 	if p.interfaces == nil {
 		interfaces, err := p.Interfaces()
@@ -157,7 +156,7 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 	}
 	interfaces := p.interfaces
 	rules := definition.Rules{
-		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
+		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, ReservedPlugins: p.Config.ReservedPlugins, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
 	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
 		rules.Restricted = &definition.Restricted{Namespace: namespace, Masters: p.Config.Masters, Networks: p.Config.ReservedNetworks}
@@ -165,9 +164,9 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 	return rules, nil
 }
 
-// invalid is the error of annotations.
+// invalid returns the error of invalid annotations.
 func invalid(errs field.ErrorList) error {
-	return cniproto.Errorf(cniproto.CodeInvalidConfig, "the pod asks for networks in a wrong way: %v", errs.ToAggregate())
+	return cniproto.Errorf(cniproto.CodeInvalidConfig, "the pod requests networks in an invalid way: %v", errs.ToAggregate())
 }
 
 func appendError(all []error, err error) []error {
@@ -177,8 +176,8 @@ func appendError(all []error, err error) []error {
 	return append(all, err)
 }
 
-// together is several errors as one. What can be repaired by trying again later is not worth more than what cannot.
-func together(errs []error) error {
+// joinErrors joins errors. The result is retryable only if all errors are.
+func joinErrors(errs []error) error {
 	code, texts := cniproto.CodeTryAgain, []string{}
 	for _, err := range errs {
 		e := cniproto.AsError(err)

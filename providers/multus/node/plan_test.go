@@ -170,7 +170,7 @@ func TestThePodIsTheOneOfTheSandbox(t *testing.T) {
 		why, name, uid string
 		ok             bool
 	}{
-		{"the pod", "p", "u1", true}, {"a predecessor of its name", "p", "u0", false}, {"a pod that is not there", "q", "u1", false}, {"a static pod", "static", "hash", true},
+		{"the pod", "p", "u1", true}, {"a predecessor of its name", "p", "u0", false}, {"a missing pod", "q", "u1", false}, {"a static pod", "static", "hash", true},
 	} {
 		plan, err := f.plan(t.Context(), wire.PlanRequest{Pod: wire.Pod{Namespace: "ns", Name: row.name, UID: row.uid}})
 		if row.ok != (err == nil && len(plan.Attachments) == 1) {
@@ -250,15 +250,15 @@ func TestAStatusThatCannotBeWritten(t *testing.T) {
 }
 
 func TestMissingStatusesAreWritten(t *testing.T) {
-	late, has, host, ended := pod("ns", "p", "u1", nil), pod("ns", "has", "u2", map[string]string{wire.AnnotationStatus: "[]"}), pod("ns", "host", "u3", nil), pod("ns", "ended", "u4", nil)
-	for _, p := range []*corev1.Pod{late, has, host, ended} {
+	timeoutError, has, host, ended := pod("ns", "p", "u1", nil), pod("ns", "has", "u2", map[string]string{wire.AnnotationStatus: "[]"}), pod("ns", "host", "u3", nil), pod("ns", "ended", "u4", nil)
+	for _, p := range []*corev1.Pod{timeoutError, has, host, ended} {
 		p.Status.PodIP, p.Status.Phase = "10.0.0.1", corev1.PodRunning
 	}
 	host.Spec.HostNetwork, ended.Status.Phase = true, corev1.PodSucceeded
-	f := newFixture(t, []*corev1.Pod{late, has, host, ended})
+	f := newFixture(t, []*corev1.Pod{timeoutError, has, host, ended})
 	f.saved = func() ([]attach.Saved, error) {
 		var all []attach.Saved
-		for _, p := range []*corev1.Pod{late, has, host, ended} {
+		for _, p := range []*corev1.Pod{timeoutError, has, host, ended} {
 			all = append(all, attach.Saved{Pod: wire.Pod{Namespace: "ns", Name: p.Name, UID: string(p.UID)}, Networks: reported().Networks})
 		}
 		return append(all, attach.Saved{Pod: wire.Pod{Namespace: "ns", Name: "p", UID: "earlier"}}), nil

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// podNetworks is the metric by which others are related to networks: for each interface of each pod of the node, the network that it is in. Its name and
-// labels are OpenShift's, and its value is 0, so that it can be added to what is measured of an interface.
+// podNetworks is a metric that maps each interface of each pod on the node to its network, for joins with other metrics. Its name and labels are OpenShift's.
+// Its value is 0, so that it can be added to other metrics.
 type podNetworks struct {
 	objects *objects
 	about   *prometheus.Desc
@@ -23,7 +23,7 @@ func newPodNetworks(o *objects) podNetworks {
 // Describe implements prometheus.Collector.
 func (p podNetworks) Describe(all chan<- *prometheus.Desc) { all <- p.about }
 
-// Collect implements prometheus.Collector. Statuses are written by this daemon alone; one that cannot be read has no interfaces.
+// Collect implements prometheus.Collector. Invalid statuses, which only this daemon writes, are skipped.
 func (p podNetworks) Collect(all chan<- prometheus.Metric) {
 	for _, pod := range p.objects.listed() {
 		var entries []networkStatus

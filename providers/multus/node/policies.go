@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// checkRulesEvery is how often the kernel's rules are compared with those of the policies.
-	checkRulesEvery = 5 * time.Second
-	// programsAtOnce is how many sandboxes are worked on at once.
-	programsAtOnce = 8
+	// rulesInterval is how often the kernel's rules are compared with those of the policies.
+	rulesInterval = 5 * time.Second
+	// programConcurrency is the number of sandboxes programmed at the same time.
+	programConcurrency = 8
 )
 
 const (
@@ -38,14 +38,14 @@ const (
 	topicMemory   agent.Topic = "valid forms of policies"
 )
 
-// The reasons of events about policies.
+// Reasons of events about policies.
 const (
 	reasonRestored      = "PolicyRulesRestored"
 	reasonInvalidPolicy = "InvalidMultiNetworkPolicy"
 	actionEnforce       = "EnforcePolicies"
 )
 
-// enforcer keeps the rules of MultiNetworkPolicies in the network namespaces of the node's pods.
+// enforcer maintains the rules of MultiNetworkPolicies in the network namespaces of the node's pods.
 type enforcer struct {
 	agent.Process
 	config  agentconfig.Config
@@ -59,25 +59,24 @@ type enforcer struct {
 	changed agent.Trigger
 
 	mu sync.Mutex
-	// sandboxes are those that are known, by the ID of their containers.
+	// sandboxes are the known sandboxes, by container ID.
 	sandboxes map[string]*enforced
-	// announced are the problems of policies that have been reported.
+	// announced are the reported problems of policies.
 	announced map[types.UID]string
 }
 
-// enforced is a sandbox and what its kernel has.
+// enforced is a sandbox with the state of its rules.
 type enforced struct {
 	mu sync.Mutex
-	// pod is the one that was read when the sandbox was attached: a watch may not have it yet.
+	// pod is the pod at the time of attachment: the watch may not have it yet.
 	pod *policy.Pod
-	// written is true once rules have been written; text are the rules, state what the kernel had then.
+	// written is true once rules have been written. text has the rules, state is the kernel's state after the write.
 	written bool
 	text    string
 	state   kernel.State
 }
 
-// RunPolicies is the daemon that enforces MultiNetworkPolicies. It has a process of its own, which enters network namespaces and needs
-// capabilities.
+// RunPolicies runs the daemon that enforces MultiNetworkPolicies. It is a separate process, since it enters network namespaces and needs capabilities.
 func RunPolicies(ctx context.Context, p agent.Process, config agentconfig.Config, client kubernetes.Interface, policies dynamic.Interface) error {
 	e, err := newEnforcer(p, config, client, policies)
 	if err != nil {
@@ -99,13 +98,13 @@ func RunPolicies(ctx context.Context, p agent.Process, config agentconfig.Config
 	group.Go(func() error { e.objects.run(ctx); return nil })
 	group.Go(func() error { return server{e.do, e.metrics.metrics, p.Log}.serve(ctx, listener) })
 	group.Go(func() error {
-		agent.Keeper{Apply: e.apply, Every: checkRulesEvery, Settle: settle, Changed: e.changed, Now: time.Now, Beat: &e.beat}.Run(ctx)
+		agent.Loop{Apply: e.apply, Interval: rulesInterval, Debounce: debounce, Changed: e.changed, Now: time.Now, Beat: &e.beat}.Run(ctx)
 		return nil
 	})
 	return group.Wait()
 }
 
-// newEnforcer returns an enforcer whose objects are not read yet, and without events.
+// newEnforcer returns an enforcer without events. Its objects have not been read yet.
 func newEnforcer(p agent.Process, config agentconfig.Config, client kubernetes.Interface, policies dynamic.Interface) (*enforcer, error) {
 	k, err := kernel.New()
 	if err != nil {
@@ -125,7 +124,7 @@ func newEnforcer(p agent.Process, config agentconfig.Config, client kubernetes.I
 	return e, nil
 }
 
-// do answers the shim, which attaches a sandbox.
+// do handles a request of the shim, which attaches a sandbox.
 func (e *enforcer) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	if r.Command != wire.CommandPolicies && r.Command != wire.CommandCheckPolicies {
 		return nil, unknownRequest(r)
@@ -140,7 +139,7 @@ func (e *enforcer) do(ctx context.Context, r cniproto.Request) (json.RawMessage,
 	return nil, e.protect(ctx, request)
 }
 
-// check compares the rules of a sandbox with the policies and the kernel. Rules that another program has changed are restored, and an error.
+// check compares the rules of a sandbox with the policies and the kernel. Rules that a third party has changed are restored, and reported as an error.
 func (e *enforcer) check(ctx context.Context, r wire.PoliciesRequest) error {
 	s, err := attach.ReadSandbox(e.config.StateDir, r.Sandbox)
 	if err == nil {
@@ -149,7 +148,7 @@ func (e *enforcer) check(ctx context.Context, r wire.PoliciesRequest) error {
 		}
 		var restored bool
 		if restored, err = e.compare(ctx, s); restored {
-			return cniproto.Errorf(cniproto.CodeInternal, "another program has changed the rules of MultiNetworkPolicies in the network namespace; they are restored")
+			return cniproto.Errorf(cniproto.CodeInternal, "a third party has changed the rules of MultiNetworkPolicies in the network namespace; they have been restored")
 		}
 	}
 	if err != nil {
@@ -158,7 +157,7 @@ func (e *enforcer) check(ctx context.Context, r wire.PoliciesRequest) error {
 	return nil
 }
 
-// protect writes the rules of a sandbox before its first interface is attached. They are those of the policies that the API server has now.
+// protect writes the rules of a sandbox before its first interface is attached, based on the current policies of the API server.
 func (e *enforcer) protect(ctx context.Context, r wire.PoliciesRequest) error {
 	s, err := attach.ReadSandbox(e.config.StateDir, r.Sandbox)
 	if err != nil {
@@ -185,7 +184,7 @@ func (e *enforcer) protect(ctx context.Context, r wire.PoliciesRequest) error {
 	return nil
 }
 
-// sandbox returns what is known of a sandbox.
+// sandbox returns the state of a sandbox.
 func (e *enforcer) sandbox(id string) *enforced {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -204,10 +203,10 @@ func (e *enforcer) apply(ctx context.Context) error {
 	if !e.objects.synced() {
 		return errors.Join(api, errors.New("the objects of the Kubernetes API are not read yet"))
 	}
-	e.board.Note(topicMemory, e.memory.keep(e.objects.valid()))
+	e.board.Note(topicMemory, e.memory.save(e.objects.valid()))
 	all, err := attach.ReadSandboxes(e.config.StateDir)
 	if err == nil {
-		e.forget(all)
+		e.prune(all)
 		err = e.programAll(ctx, all)
 	}
 	e.board.Note(topicPolicies, err)
@@ -222,7 +221,7 @@ func (e *enforcer) apply(ctx context.Context) error {
 
 func (e *enforcer) programAll(ctx context.Context, all []attach.Sandbox) error {
 	var group errgroup.Group
-	group.SetLimit(programsAtOnce)
+	group.SetLimit(programConcurrency)
 	errs := make([]error, len(all))
 	for i, s := range all {
 		group.Go(func() error {
@@ -235,13 +234,13 @@ func (e *enforcer) programAll(ctx context.Context, all []attach.Sandbox) error {
 	return errors.Join(group.Wait(), errors.Join(errs...))
 }
 
-// program makes the rules of a sandbox what the policies say. A sandbox that is gone needs none.
+// program reconciles the rules of a sandbox. A deleted sandbox needs none.
 func (e *enforcer) program(ctx context.Context, s attach.Sandbox) error {
 	_, err := e.compare(ctx, s)
 	return err
 }
 
-// compare is program. It reports whether another program had changed the rules.
+// compare is program, and reports whether a third party had changed the rules.
 func (e *enforcer) compare(ctx context.Context, s attach.Sandbox) (foreign bool, err error) {
 	if !s.Lives() {
 		return false, nil
@@ -249,7 +248,7 @@ func (e *enforcer) compare(ctx context.Context, s attach.Sandbox) (foreign bool,
 	one, netns := e.sandbox(s.ID), netnsOf(s)
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	// The rules are made while the sandbox is locked: those of older objects never replace newer ones.
+	// The rules are computed while the sandbox is locked, so that rules of older objects never replace newer ones.
 	rules, err := e.objects.rules(s, one.pod)
 	if errors.Is(err, errNoPod) {
 		return false, nil
@@ -276,38 +275,38 @@ func (e *enforcer) compare(ctx context.Context, s attach.Sandbox) (foreign bool,
 	if foreign {
 		e.metrics.restored.Inc()
 		e.events.send(s.Pod, corev1.EventTypeWarning, reasonRestored, actionEnforce,
-			"Another program changed the rules of MultiNetworkPolicies in the network namespace of the pod; they are restored")
+			"A third party changed the rules of MultiNetworkPolicies in the network namespace of the pod; they have been restored")
 	}
 	return foreign, err
 }
 
-// forget drops what is known of sandboxes that have no record any more.
-func (e *enforcer) forget(all []attach.Sandbox) {
-	living := map[string]bool{}
+// prune removes the state of sandboxes without a record.
+func (e *enforcer) prune(all []attach.Sandbox) {
+	live := map[string]bool{}
 	for _, s := range all {
-		living[s.ID] = true
+		live[s.ID] = true
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id := range e.sandboxes {
-		if !living[id] {
+		if !live[id] {
 			delete(e.sandboxes, id)
 		}
 	}
 }
 
-// announce reports each problem of a policy once, on the nodes that have pods in its namespace and on its networks.
+// announce reports each problem of a policy once, on nodes with pods in its namespace and on its networks.
 func (e *enforcer) announce(all []attach.Sandbox) {
 	problems := e.objects.policyProblems()
 	current := map[types.UID]string{}
 	for _, p := range problems {
-		concerns := false
+		relevant := false
 		for _, s := range all {
 			for _, n := range s.Networks {
-				concerns = concerns || s.Pod.Namespace == p.Policy.Namespace && p.For.On(n.Name)
+				relevant = relevant || s.Pod.Namespace == p.Policy.Namespace && p.For.On(n.Name)
 			}
 		}
-		if !concerns {
+		if !relevant {
 			continue
 		}
 		current[p.UID] = p.Sentence
@@ -320,7 +319,7 @@ func (e *enforcer) announce(all []attach.Sandbox) {
 	e.announced = current
 }
 
-// RemovePolicies removes the rules from all network namespaces of the node's pods, after policies have been switched off.
+// RemovePolicies removes the rules from all network namespaces of the node's pods, after policies have been disabled.
 func RemovePolicies(config agentconfig.Config) error {
 	all, err := attach.ReadSandboxes(config.StateDir)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
-// The keys of the ConfigMap multi-networkpolicy-custom-rules, which are files of the directory that it is mounted at.
+// Keys of the ConfigMap multi-networkpolicy-custom-rules, which is mounted as a directory.
 const (
 	customIPv4 = "custom-v4-rules.txt"
 	customIPv6 = "custom-v6-rules.txt"
 )
 
-// customReader returns a function that reads the rules of the administrator from a directory. A rule that the kernel does not take is left out, and
-// reported; note is called when the files have changed.
+// customReader returns a function that reads the administrator's rules from a directory. It omits rules that the kernel rejects. note is called with their
+// errors when the files have changed.
 func customReader(dir string, k *kernel.Kernel, note func(error)) func() policy.Custom {
 	var mu sync.Mutex
 	var last [2]string
@@ -46,7 +46,7 @@ func customReader(dir string, k *kernel.Kernel, note func(error)) func() policy.
 		accept := func(name, rule string) bool {
 			err := checkCustom(k, rule)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: rule %q of ConfigMap multi-networkpolicy-custom-rules is left out: %w", name, strictjson.Short(rule), err))
+				errs = append(errs, fmt.Errorf("%s: rule %q of ConfigMap multi-networkpolicy-custom-rules is ignored: %w", name, strictjson.Short(rule), err))
 			}
 			return err == nil
 		}
@@ -60,7 +60,7 @@ func customReader(dir string, k *kernel.Kernel, note func(error)) func() policy.
 	}
 }
 
-// checkCustom reports why the kernel does not take a rule.
+// checkCustom returns an error if the kernel rejects a rule.
 func checkCustom(k *kernel.Kernel, rule string) error {
 	if strings.ContainsRune(rule, ';') {
 		return errors.New("it is more than one rule")

@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/policy"
 )
 
-// policyMemory keeps the last valid form of each policy on the disk, so that one which becomes invalid is enforced in that form also after a
-// restart of the daemon or of the node.
+// policyMemory saves the last valid version of each policy, so that a policy that becomes invalid remains enforced in that version even after a restart of the
+// daemon or the node.
 type policyMemory struct {
 	file string
-	// last is what the file has.
+	// last is the content of the file.
 	last string
 }
 
@@ -26,7 +26,7 @@ func newPolicyMemory(dir string) *policyMemory {
 	return &policyMemory{file: filepath.Join(dir, "valid.json")}
 }
 
-// load reads what an earlier daemon has kept. A damaged file is set aside; then invalid policies isolate, as those that never were valid.
+// load loads the saved versions. It renames a damaged file; invalid policies then isolate, as if they had never been valid.
 func (m *policyMemory) load() (map[types.UID]policy.Policy, error) {
 	raw, err := os.ReadFile(m.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,8 +44,8 @@ func (m *policyMemory) load() (map[types.UID]policy.Policy, error) {
 	return valid, nil
 }
 
-// keep writes the valid forms of all policies, if they have changed.
-func (m *policyMemory) keep(valid map[types.UID]policy.Policy) error {
+// save writes the valid versions of all policies if they have changed.
+func (m *policyMemory) save(valid map[types.UID]policy.Policy) error {
 	raw, err := json.Marshal(valid)
 	if err != nil {
 		return fmt.Errorf("encode the valid forms of policies: %w", err)
@@ -54,7 +54,7 @@ func (m *policyMemory) keep(valid map[types.UID]policy.Policy) error {
 		return nil
 	}
 	if err := durable.WriteFile(m.file, raw, 0o600); err != nil {
-		return fmt.Errorf("keep the valid forms of policies: %w", err)
+		return fmt.Errorf("save the valid forms of policies: %w", err)
 	}
 	m.last = string(raw)
 	return nil

@@ -20,21 +20,21 @@ func TestTheLastValidFormOfAPolicySurvivesARestart(t *testing.T) {
 				map[string]any{"from": []any{map[string]any{"ipBlock": map[string]any{"cidr": "192.0.2.0/24"}}}, "ports": []any{map[string]any{"port": "web"}}}}},
 		}}}
 	}
-	start := func() (*policyMemory, *policy.Book) {
+	start := func() (*policyMemory, *policy.Reader) {
 		t.Helper()
 		m := newPolicyMemory(dir)
 		valid, err := m.load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m, policy.NewBook(valid)
+		return m, policy.NewReader(valid)
 	}
 	m, book := start()
 	first, problems := book.Read(object("lan"))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if err := m.keep(book.Valid()); err != nil {
+	if err := m.save(book.Valid()); err != nil {
 		t.Fatal(err)
 	}
 	m, book = start()
@@ -46,7 +46,7 @@ func TestTheLastValidFormOfAPolicySurvivesARestart(t *testing.T) {
 		t.Errorf("the form has changed: %+v, was %+v", again[0], first[0])
 	}
 	// It stays the last valid form while it is invalid, and is forgotten with the policy.
-	if err := m.keep(book.Valid()); err != nil {
+	if err := m.save(book.Valid()); err != nil {
 		t.Fatal(err)
 	}
 	_, book = start()
@@ -64,7 +64,7 @@ func TestTheLastValidFormOfAPolicySurvivesARestart(t *testing.T) {
 		t.Errorf("a damaged file: %v %v", valid, err)
 	}
 	m, _ = start() // it was set aside
-	if err := m.keep(nil); err != nil {
+	if err := m.save(nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,12 +33,12 @@ import (
 var resourcePolicies = schema.GroupVersionResource{Group: "k8s.cni.cncf.io", Version: "v1beta1", Resource: "multi-networkpolicies"}
 
 const (
-	// catchUp is how long a watch is waited for that is behind the API server, catchUpPause how often it is looked at.
-	catchUp      = 5 * time.Second
-	catchUpPause = 10 * time.Millisecond
+	// catchUpTimeout is how long to wait for a lagging watch, catchUpInterval how often it is checked.
+	catchUpTimeout  = 5 * time.Second
+	catchUpInterval = 10 * time.Millisecond
 )
 
-// policyObjects are the objects of the cluster that rules are made of.
+// policyObjects are the watched objects from which rules are computed.
 type policyObjects struct {
 	client      kubernetes.Interface
 	dynamic     dynamic.Interface
@@ -48,17 +48,17 @@ type policyObjects struct {
 	namespaces  cache.Store
 	policies    cache.Store
 	controllers []cache.Controller
-	// failures are the last errors of list requests, by what is read.
+	// failures are the last errors of list requests, by resource.
 	failures map[string]*atomic.Pointer[error]
 
 	mu sync.Mutex
-	// stale is true if objects have changed since made was.
-	stale bool
-	made  *views
-	book  *policy.Book
+	// stale is true if objects have changed since computed was set.
+	stale    bool
+	computed *views
+	book     *policy.Reader
 }
 
-// views are the networks of the cluster as policies see them, at one moment.
+// views has a consistent view of the networks for policies.
 type views struct {
 	cluster  policy.Cluster
 	custom   policy.Custom
@@ -66,18 +66,18 @@ type views struct {
 	problems []policy.Problem
 }
 
-// peer is a pod as the watch keeps it.
+// peer is a pod as stored by the watch.
 type peer struct {
 	metav1.ObjectMeta
-	// static is the UID by which kubelet knows a static pod.
+	// static is the kubelet's UID of a static pod.
 	static string
 	pod    policy.Pod
 }
 
-// newPolicyObjects returns objects that are kept up to date by run. changed is called when rules may have changed; custom returns the rules of the
-// administrator, and valid are the last valid forms of policies as an earlier daemon has read them.
+// newPolicyObjects returns the watches; run starts them. changed is called when rules may have changed. custom returns the administrator's rules. valid are
+// the saved last valid versions of policies.
 func newPolicyObjects(client kubernetes.Interface, policies dynamic.Interface, changed func(), custom func() policy.Custom, valid map[types.UID]policy.Policy) *policyObjects {
-	o := &policyObjects{client: client, dynamic: policies, changed: changed, custom: custom, failures: map[string]*atomic.Pointer[error]{}, stale: true, book: policy.NewBook(valid)}
+	o := &policyObjects{client: client, dynamic: policies, changed: changed, custom: custom, failures: map[string]*atomic.Pointer[error]{}, stale: true, book: policy.NewReader(valid)}
 	rest := client.CoreV1().RESTClient()
 	o.pods = o.watch("pods", cache.NewListWatchFromClient(rest, "pods", "", fields.Everything()), &corev1.Pod{}, toPeer)
 	o.namespaces = o.watch("namespaces", cache.NewListWatchFromClient(rest, "namespaces", "", fields.Everything()), &corev1.Namespace{}, onlyLabels)
@@ -93,7 +93,7 @@ func newPolicyObjects(client kubernetes.Interface, policies dynamic.Interface, c
 	return o
 }
 
-// watch adds a watch, and returns what it keeps.
+// watch adds a watch, and returns its store.
 func (o *policyObjects) watch(what string, source *cache.ListWatch, kind runtime.Object, transform cache.TransformFunc) cache.Store {
 	o.failures[what] = &atomic.Pointer[error]{}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -106,7 +106,7 @@ func (o *policyObjects) watch(what string, source *cache.ListWatch, kind runtime
 	return store
 }
 
-// note remembers that objects have changed. A pod without further networks concerns no rule.
+// note records a change of objects. A pod without additional networks is irrelevant.
 func (o *policyObjects) note(before, after any) {
 	a, isPod := before.(*peer)
 	b, _ := after.(*peer)
@@ -137,7 +137,7 @@ func (o *policyObjects) synced() bool {
 
 func (o *policyObjects) problem() error { return readFailures(o.failures) }
 
-// toPeer drops what rules are not made of.
+// toPeer removes the fields that rules do not depend on.
 func toPeer(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -184,13 +184,13 @@ func (o *policyObjects) pod(ctx context.Context, want wire.Pod) (policy.Pod, err
 
 func (p *peer) isOf(uid string) bool { return uid == "" || uid == string(p.UID) || uid == p.static }
 
-// upToDate waits until the watch has the policies of a namespace that the API server has now. While the API server does not answer, those of the
-// watch are the newest that are known.
+// upToDate waits until the watch has the current policies of a namespace. If the API server is unreachable, it returns immediately: the policies of the watch
+// are the newest known ones.
 func (o *policyObjects) upToDate(ctx context.Context, namespace string) error {
 	if !o.synced() {
 		return errors.New("the policies of networks are not read yet")
 	}
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
 	live, err := o.dynamic.Resource(resourcePolicies).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	switch {
@@ -204,7 +204,7 @@ func (o *policyObjects) upToDate(ctx context.Context, namespace string) error {
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("the watch of policies of networks is behind the Kubernetes API: %w", ctx.Err())
-			case <-time.After(catchUpPause):
+			case <-time.After(catchUpInterval):
 			}
 		}
 	}
@@ -212,43 +212,42 @@ func (o *policyObjects) upToDate(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// has reports whether the watch has an object, in this version or a newer one.
+// has reports whether the watch has an object in this version or a newer one.
 func (o *policyObjects) has(want *unstructured.Unstructured) bool {
 	object, exists, err := o.policies.GetByKey(want.GetNamespace() + "/" + want.GetName())
-	have, ok := object.(*unstructured.Unstructured)
+	cached, ok := object.(*unstructured.Unstructured)
 	if err != nil || !exists || !ok {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(have.GetResourceVersion(), want.GetResourceVersion())
+	order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), want.GetResourceVersion())
 	return err == nil && order >= 0
 }
 
-// errNoPod is the error of a sandbox whose pod the API server does not have: it keeps the rules that it has.
+// errNoPod is the error of a sandbox without a known pod: it keeps its rules.
 var errNoPod = errors.New("the pod of the sandbox is not known")
 
-// rules returns the rules of a sandbox by all objects of this moment. attached is its pod as it was when the sandbox was attached; nil if that
-// is not known. If there is no pod, the error is errNoPod.
+// rules returns the current rules of a sandbox. attached is its pod at the time of attachment; nil if unknown. It returns errNoPod if there is no pod.
 func (o *policyObjects) rules(s attach.Sandbox, attached *policy.Pod) (policy.Ruleset, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if custom := o.custom(); o.stale || o.made == nil || !slices.Equal(custom.IPv4, o.made.custom.IPv4) || !slices.Equal(custom.IPv6, o.made.custom.IPv6) {
-		o.made, o.stale = o.make(custom), false
+	if custom := o.custom(); o.stale || o.computed == nil || !slices.Equal(custom.IPv4, o.computed.custom.IPv4) || !slices.Equal(custom.IPv6, o.computed.custom.IPv6) {
+		o.computed, o.stale = o.compute(custom), false
 	}
-	own, known := o.own(s, attached)
-	if !known {
+	own, ok := o.own(s, attached)
+	if !ok {
 		return policy.Ruleset{}, errNoPod
 	}
-	made := map[string]policy.View{}
+	networks := map[string]policy.View{}
 	var interfaces []policy.Interface
 	for _, n := range s.Networks {
 		interfaces = append(interfaces, policy.Interface{Name: n.Interface, Network: n.Name})
-		made[n.Name] = o.made.view(n.Name, own)
+		networks[n.Name] = o.computed.view(n.Name, own)
 	}
-	return policy.Rules(made, own.ID, interfaces, o.made.custom)
+	return policy.Rules(networks, own.ID, interfaces, o.computed.custom)
 }
 
-// own is the pod of a sandbox.
-func (o *policyObjects) own(s attach.Sandbox, attached *policy.Pod) (own policy.Pod, known bool) {
+// own returns the pod of a sandbox; ok is false if it is unknown.
+func (o *policyObjects) own(s attach.Sandbox, attached *policy.Pod) (own policy.Pod, ok bool) {
 	object, _, _ := o.pods.GetByKey(s.Pod.Namespace + "/" + s.Pod.Name)
 	if p, ok := object.(*peer); ok && p.isOf(s.Pod.UID) {
 		return p.pod, true
@@ -259,8 +258,8 @@ func (o *policyObjects) own(s attach.Sandbox, attached *policy.Pod) (own policy.
 	return own, false
 }
 
-// make reads all objects.
-func (o *policyObjects) make(custom policy.Custom) *views {
+// compute computes the views from all objects.
+func (o *policyObjects) compute(custom policy.Custom) *views {
 	v := &views{custom: custom, networks: map[string]policy.View{}}
 	for _, object := range o.namespaces.List() {
 		if n, ok := object.(*corev1.Namespace); ok {
@@ -282,27 +281,27 @@ func (o *policyObjects) make(custom policy.Custom) *views {
 	return v
 }
 
-// view returns a network. One pod is on it, although it may have no status yet.
+// view returns a network. It includes the pod own, even if its status has not been written yet.
 func (v *views) view(network string, own policy.Pod) policy.View {
-	if _, has := own.Networks[network]; has {
-		if _, made := v.networks[network]; !made {
+	if _, found := own.Networks[network]; found {
+		if _, found := v.networks[network]; !found {
 			v.networks[network] = v.cluster.View(network)
 		}
 		return v.networks[network]
 	}
 	c := v.cluster
 	own.Networks = map[string][]netip.Addr{network: nil}
-	// The watch may still have an earlier pod of the name.
+	// The watch may still have an earlier pod with the same name.
 	c.Pods = append(slices.DeleteFunc(slices.Clone(c.Pods), func(p policy.Pod) bool { return p.ID == own.ID }), own)
 	return c.View(network)
 }
 
-// valid are the last valid forms of all policies, which must have been read.
+// valid returns the last valid versions of all policies. The objects must have been read.
 func (o *policyObjects) valid() map[types.UID]policy.Policy {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.made == nil || o.stale {
-		o.made, o.stale = o.make(o.custom()), false
+	if o.computed == nil || o.stale {
+		o.computed, o.stale = o.compute(o.custom()), false
 	}
 	return o.book.Valid()
 }
@@ -310,11 +309,11 @@ func (o *policyObjects) valid() map[types.UID]policy.Policy {
 func (o *policyObjects) policyProblems() []policy.Problem {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.made == nil {
+	if o.computed == nil {
 		return nil
 	}
-	return o.made.problems
+	return o.computed.problems
 }
 
-// netnsOf is the path of a sandbox's network namespace, in the container of the daemon.
+// netnsOf returns the path of a sandbox's network namespace in the daemon's container.
 func netnsOf(s attach.Sandbox) string { return nsid.BelowRun(s.NetNS) }

@@ -183,7 +183,7 @@ func TestRulesThatAnotherProgramChangesAreRestored(t *testing.T) {
 	if e := n.event(); !strings.Contains(e, reasonRestored) {
 		t.Errorf("event %q", e)
 	}
-	if checkRulesEvery.Seconds() > 9 {
+	if rulesInterval.Seconds() > 9 {
 		t.Error("rules are to be restored within ten seconds")
 	}
 	// A daemon that has just started knows nothing of the kernel, and writes the rules without an event.
@@ -211,7 +211,7 @@ func TestCHECKComparesTheRules(t *testing.T) {
 		t.Error(err)
 	}
 	pod.Run("nft", "flush", "ruleset")
-	if err := check(); err == nil || !strings.Contains(err.Error(), "another program has changed the rules") {
+	if err := check(); err == nil || !strings.Contains(err.Error(), "a third party has changed the rules") {
 		t.Errorf("rules that were flushed: %v", err)
 	}
 	if err := check(); err != nil {
@@ -272,10 +272,10 @@ func TestAPodStartsUnderThePoliciesThatTheAPIServerHasNow(t *testing.T) {
 		return true, nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	})
 	n.plan.Attachments[0].List = []byte(strings.Replace(macvlanConfig, "192.0.2.9", "192.0.2.10", 1))
-	late := n.pod("late", nil)
-	late.must(t, cniproto.Add)
-	if !late.refused(t, "192.0.2.1:9") {
-		t.Errorf("the rules are\n%s", late.table())
+	timeoutError := n.pod("late", nil)
+	timeoutError.must(t, cniproto.Add)
+	if !timeoutError.refused(t, "192.0.2.1:9") {
+		t.Errorf("the rules are\n%s", timeoutError.table())
 	}
 }
 
@@ -323,7 +323,7 @@ func TestCustomRulesPass(t *testing.T) {
 		t.Errorf("the rules are\n%s", pod.table())
 	}
 	problems := strings.Join(n.e.board.View().Problems.Sentences(), "\n")
-	for _, want := range []string{`"-p icmp -j ACCEPT"`, `flush ruleset" of ConfigMap multi-networkpolicy-custom-rules is left out: it is more than one rule`} {
+	for _, want := range []string{`"-p icmp -j ACCEPT"`, `flush ruleset" of ConfigMap multi-networkpolicy-custom-rules is ignored: it is more than one rule`} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("%s is missing in\n%s", want, problems)
 		}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -263,6 +266,25 @@ func sendUntil(done chan struct{}, to string) error {
 	}
 }
 
+// forgetNeighbor removes the MAC address that the outside has for an address. An address without one is no error: the flood adds and ages entries at any moment.
+func (n *policyNode) forgetNeighbor(address string) {
+	n.t.Helper()
+	err := ns.WithNetNSPath(n.outside.Path(), func(ns.NetNS) error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		err = netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, Family: netlink.FAMILY_V4, IP: net.ParseIP(address)})
+		if errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // start starts and ends a pod, which sends and listens from the moment when its network namespace exists, and returns how many packets it got.
 func (n *policyNode) start(name string) int {
 	n.t.Helper()
@@ -288,7 +310,7 @@ func (n *policyNode) start(name string) int {
 			}
 		}
 	})
-	n.outside.Run("ip", "neigh", "flush", "all")
+	n.forgetNeighbor("192.0.2.9")
 	if err := pod.do(cniproto.Add); err != nil {
 		n.t.Error(err)
 	}

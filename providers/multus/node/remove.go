@@ -7,23 +7,23 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 	"github.com/cluster-network-operator/cno/internal/multinet/attach"
 	"github.com/cluster-network-operator/cno/internal/multinet/sysctls"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
 
-// Remove removes what the daemons and the shim have left on the node. It refuses while pods there have further networks: nothing would remove these
-// later.
+// Remove removes the remains of the daemons and the shim from the node. It returns an error while pods on the node have additional networks, including those
+// with an incomplete ADD: their interfaces, addresses and leases could not be removed later.
 func Remove(config agentconfig.Config) error {
-	all, err := attach.ReadSaved(config.StateDir)
+	pods, err := attach.PodsWithFurtherNetworks(config.StateDir)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(s attach.Saved) bool { return len(s.Networks) > 1 }) {
-		return errors.New("pods on this node still have further networks; delete them first")
+	if len(pods) > 0 {
+		return fmt.Errorf("pods on this node still have additional networks, or remains of them: %s; delete these pods, and wait until they no longer exist", phrase.Names(pods, 10))
 	}
 	var errs []error
 	if config.WrapNetwork {
@@ -42,7 +42,7 @@ func Remove(config agentconfig.Config) error {
 	return errors.Join(append(errs, removeSocket(config.DHCPLegacySocket), removeSysctls(config.SysctlFile))...)
 }
 
-// removeSocket removes a socket unless a daemon serves there, which is another one.
+// removeSocket removes a socket unless another daemon serves it.
 func removeSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -52,12 +52,12 @@ func removeSocket(path string) error {
 		return conn.Close()
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the socket of the program of containernetworking: %w", err)
+		return fmt.Errorf("remove the socket of the containernetworking DHCP daemon: %w", err)
 	}
 	return nil
 }
 
-// InstallSysctls gives the node the default list of sysctls, unless it has one. Without a list, the plugin tuning sets every sysctl.
+// InstallSysctls writes the default list of allowed sysctls unless a list exists. Without a list, the plugin tuning sets every sysctl.
 func InstallSysctls(config agentconfig.Config) error {
 	if _, err := os.Lstat(config.SysctlFile); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -69,13 +69,13 @@ func InstallSysctls(config agentconfig.Config) error {
 	return nil
 }
 
-// removeSysctls removes the default list. Another one is an administrator's.
+// removeSysctls removes the default list. It keeps a different one, which an administrator has written.
 func removeSysctls(file string) error {
-	have, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the list of sysctls: %w", err)
 	}
-	if string(have) != sysctls.Default() {
+	if string(content) != sysctls.Default() {
 		return nil
 	}
 	if err := os.Remove(file); err != nil {

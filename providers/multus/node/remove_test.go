@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/sysctls"
@@ -35,6 +36,25 @@ func TestRemoveCleansTheDirectories(t *testing.T) {
 		if _, err := os.Stat(name); err == nil {
 			t.Errorf("%s is left", name)
 		}
+	}
+}
+
+// Without its record nothing could remove what a sandbox has got, also if the record can only be read by a later version.
+func TestRecordsOfFurtherNetworksStay(t *testing.T) {
+	config := agentconfig.Default()
+	config.StateDir = t.TempDir()
+	record := filepath.Join(config.StateDir, "sandboxes", "c1.json")
+	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(record, []byte(`{"format": 2}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(config); err == nil || !strings.Contains(err.Error(), record+"; delete these pods") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(record); err != nil {
+		t.Error(err)
 	}
 }
 

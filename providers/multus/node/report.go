@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// report writes what a pod got into its annotation, or why it got nothing into an event. The annotation is there before the pod starts, so
-// that the downward API has it. A status that cannot be written is a failure, except that of a pod that is gone; while the API server does not answer,
-// the pod starts, and has its status later.
+// report writes a pod's networks into its annotation, or an event with the reason of a failure. The annotation is written before the pod starts, so that the
+// downward API has it. An error in writing it fails the request, unless the pod has been deleted. If the API server is unreachable, the pod starts and gets
+// its status later.
 func (d *daemon) report(ctx context.Context, r wire.Report) error {
 	if r.Failure != "" {
 		d.events.warn(r.Pod, reasonFailed, r.Failure)
@@ -32,7 +32,7 @@ func (d *daemon) report(ctx context.Context, r wire.Report) error {
 	}
 	if err := d.writeStatus(ctx, pod, r.Networks); err != nil {
 		if unreachable(err) {
-			d.Log.Warn("the network status of a pod is written later", "namespace", r.Pod.Namespace, "pod", r.Pod.Name, "error", err)
+			d.Log.Warn("deferred the network status of a pod", "namespace", r.Pod.Namespace, "pod", r.Pod.Name, "error", err)
 			return nil
 		}
 		return cniproto.Errorf(cniproto.CodeTryAgain, "write the network status of pod %s/%s: %v", r.Pod.Namespace, r.Pod.Name, err)
@@ -45,13 +45,13 @@ func (d *daemon) report(ctx context.Context, r wire.Report) error {
 	return nil
 }
 
-// unreachable reports whether the API server did not answer: there is no status in the error.
+// unreachable reports whether the API server did not respond: the error has no status.
 func unreachable(err error) bool {
 	var status apierrors.APIStatus
 	return err != nil && !errors.As(err, &status)
 }
 
-// writeStatus writes the annotation of a pod. That the pod is gone, or another has its name, is no error.
+// writeStatus writes the annotation of a pod. It ignores a deleted or replaced pod.
 func (d *daemon) writeStatus(ctx context.Context, pod *corev1.Pod, networks []wire.Network) error {
 	text, err := statusOf(networks)
 	if err != nil {
@@ -73,8 +73,8 @@ func (d *daemon) writeStatus(ctx context.Context, pod *corev1.Pod, networks []wi
 	return err
 }
 
-// writeMissing writes the statuses that pods of the node lack: those that have only the default network, which start without the daemon, and
-// those that started while the API server did not answer.
+// writeMissing writes the missing statuses of the node's pods: those with only the default network, which start without the daemon, and those that started
+// while the API server was unreachable.
 func (d *daemon) writeMissing(ctx context.Context) error {
 	lacking := map[string]*corev1.Pod{}
 	for _, p := range d.objects.listed() {

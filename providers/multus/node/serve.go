@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// requestLimit is how long a request may take to arrive once its client is connected, and its answer to be read.
-	requestLimit = 5 * time.Second
-	// atOnce is how many requests are worked on at once; others wait at the socket.
-	atOnce = 16
+	// requestTimeout is the timeout for receiving a request and for sending the response.
+	requestTimeout = 5 * time.Second
+	// concurrency is the number of concurrent requests; others wait at the socket.
+	concurrency = 16
 )
 
-// server answers the shim. All fields must be set.
+// server serves the shim. All fields are required.
 type server struct {
-	// do carries out a request.
+	// do executes a request.
 	do      func(context.Context, cniproto.Request) (json.RawMessage, error)
 	metrics *metrics
 	log     *slog.Logger
 }
 
-// serve answers the shim until the context ends, and then waits for requests that run. It closes the listener.
+// serve serves the shim until the context ends, and then waits for running requests. It closes the listener.
 func (s server) serve(ctx context.Context, l *net.UnixListener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, concurrency)
 	var requests sync.WaitGroup
 	defer requests.Wait()
 	for {
@@ -49,18 +49,18 @@ func (s server) serve(ctx context.Context, l *net.UnixListener) error {
 		}
 		requests.Go(func() {
 			defer func() { _ = conn.Close(); <-slots }()
-			s.answer(ctx, conn)
+			s.handle(ctx, conn)
 		})
 	}
 }
 
-// answer answers the one request of a connection.
-func (s server) answer(ctx context.Context, conn *net.UnixConn) {
+// handle handles the single request of a connection.
+func (s server) handle(ctx context.Context, conn *net.UnixConn) {
 	if uid, err := cnishim.PeerUID(conn); err != nil || uid != os.Geteuid() {
-		s.log.Warn("a client of another user is refused", "uid", uid, "error", err)
+		s.log.Warn("rejected a client of another user", "uid", uid, "error", err)
 		return
 	}
-	if err := conn.SetDeadline(time.Now().Add(requestLimit)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return
 	}
 	var r cniproto.Request
@@ -71,10 +71,10 @@ func (s server) answer(ctx context.Context, conn *net.UnixConn) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), wire.Deadline))
 		defer cancel()
-		result, err := s.carryOut(ctx, r)
+		result, err := s.execute(ctx, r)
 		code := 0
 		if err != nil {
-			response.Error = cniproto.AsError(late(err))
+			response.Error = cniproto.AsError(timeoutError(err))
 			code = response.Error.Code
 		}
 		response.Result = result
@@ -82,27 +82,27 @@ func (s server) answer(ctx context.Context, conn *net.UnixConn) {
 		s.log.Debug("request of the shim", "id", r.ID, "command", r.Command, "took", time.Since(start), "error", err)
 	}
 	response.ID = r.ID
-	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestLimit)), cniproto.Write(conn, response)); err != nil {
-		s.log.Warn("the answer to the shim is not delivered", "id", r.ID, "command", r.Command, "error", err)
+	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestTimeout)), cniproto.Write(conn, response)); err != nil {
+		s.log.Warn("cannot send the response to the shim", "id", r.ID, "command", r.Command, "error", err)
 	}
 }
 
-// late gives the end of a deadline the code by which the runtime tries again.
-func late(err error) error {
+// timeoutError maps an exceeded deadline to the error code with which the runtime retries.
+func timeoutError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &cniproto.Error{Code: cniproto.CodeTryAgain, Message: "the daemon did not finish in time", Details: err.Error()}
 	}
 	return err
 }
 
-func (s server) carryOut(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+func (s server) execute(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	if r.Version != cniproto.Version {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the shim speaks version %d, the daemon version %d: one of them is being replaced", r.Version, cniproto.Version)
 	}
 	return s.do(ctx, r)
 }
 
-// do answers the requests for plans, and takes reports.
+// do handles requests for plans, and reports.
 func (d *daemon) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	switch r.Command {
 	case wire.CommandPlan:

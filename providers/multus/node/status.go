@@ -12,8 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// networkStatus is an entry of the annotation k8s.v1.cni.cncf.io/network-status: the keys of the standard 1.3, and mtu and gateway, which its
-// readers expect.
+// networkStatus is an entry of the annotation k8s.v1.cni.cncf.io/network-status: the keys of the standard 1.3, and mtu and gateway, which readers expect.
 type networkStatus struct {
 	Name         string   `json:"name"`
 	Interface    string   `json:"interface,omitempty"`
@@ -33,7 +32,7 @@ type dns struct {
 	Search      []string `json:"search,omitempty"`
 }
 
-// deviceInfo names a device of kubelet's, in the form of the device information specification.
+// deviceInfo identifies a device in the form of the device information specification.
 type deviceInfo struct {
 	Type    string `json:"type"`
 	Version string `json:"version"`
@@ -44,7 +43,7 @@ type pci struct {
 	Address string `json:"pci-address"`
 }
 
-// statusOf is the content of the annotation for what a pod got. Each interface in the pod that a network has is an entry.
+// statusOf returns the content of the annotation for a pod's networks, with one entry for each interface in the pod.
 func statusOf(networks []wire.Network) (string, error) {
 	entries := []networkStatus{}
 	for _, n := range networks {
@@ -69,7 +68,7 @@ func decodeResult(raw json.RawMessage) (*current.Result, error) {
 	return current.NewResultFromResult(result)
 }
 
-// entriesOf are the entries of a network: one for each interface inside the sandbox, and one without an interface's data if there is none.
+// entriesOf returns the entries of a network: one for each interface inside the sandbox, or one without interface data if there is none.
 func entriesOf(n wire.Network, result *current.Result) []networkStatus {
 	base := networkStatus{Name: n.Name, Default: n.Default, DNS: dns{result.DNS.Nameservers, result.DNS.Domain, result.DNS.Search}}
 	switch {
@@ -116,7 +115,7 @@ func (e *networkStatus) addAddresses(result *current.Result, of func(*current.IP
 	}
 }
 
-// addRoutes adds the routers of the default routes.
+// addRoutes adds the gateways of the default routes.
 func (e *networkStatus) addRoutes(result *current.Result) {
 	for _, r := range result.Routes {
 		if ones, _ := r.Dst.Mask.Size(); ones == 0 && r.Dst.IP.IsUnspecified() && r.GW != nil {
@@ -125,7 +124,7 @@ func (e *networkStatus) addRoutes(result *current.Result) {
 	}
 }
 
-// sentence is the event of a network that a pod got.
+// sentence returns the event message for a network that was attached to a pod.
 func sentence(n wire.Network, result *current.Result) string {
 	var addresses []string
 	for _, ip := range result.IPs {

@@ -12,14 +12,14 @@ import (
 // Interfaces are the interfaces of a node by name, sorted.
 type Interfaces struct {
 	All []string
-	// Uplinks are those that the node itself needs: they have an address besides those of the link and of loopback, or a default route.
+	// Uplinks are the interfaces that the node itself needs: they have a global address or a default route.
 	Uplinks []string
 }
 
 // ReadInterfaces returns the interfaces of this network namespace.
 func ReadInterfaces() (Interfaces, error) {
 	var out Interfaces
-	// Pods come and go meanwhile.
+	// Pods may be added and removed in the meantime.
 	links, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
 		return out, fmt.Errorf("list interfaces: %w", err)

@@ -22,22 +22,22 @@ import (
 )
 
 const (
-	// wrapperFile has the configuration of a third party's network inside that of the shim. Container runtimes use the first file by name.
+	// wrapperFile has a third party's network configuration wrapped in that of the shim. Container runtimes use the first file by name.
 	wrapperFile = "00-multus.conflist"
-	// followEvery is how often the third party's file is compared with what is inside.
-	followEvery = time.Second
+	// wrapperInterval is how often the wrapped configuration is compared with the third party's file.
+	wrapperInterval = time.Second
 )
 
 const topicWrapper agent.Topic = "configuration of the pod network"
 
-// reasonBypassed is the reason of the event on a pod that the runtime started before it used the shim.
+// reasonBypassed: the runtime started a pod before it used the shim.
 const reasonBypassed = "NetworksNotAttached"
 
-// wrapper has container runtimes start pods of a third party's network with the shim. Its file stays when the daemon ends: pods never start without the networks
-// that they ask for because the daemon is away.
+// wrapper configures container runtimes to use the shim for pods of a third party's network. Its file stays when the daemon ends, so that pods never start
+// without their requested networks while the daemon is unavailable.
 type wrapper struct{ dir string }
 
-// apply makes the file what the third party's first file says. A third party whose file starts the shim itself needs none.
+// apply writes the third party's first configuration, wrapped in that of the shim. It removes the file if the third party uses the shim itself.
 func (w wrapper) apply() error {
 	own := cniconf.File{Dir: w.dir, Name: wrapperFile}
 	if err := durable.Clean(filepath.Join(w.dir, wrapperFile)); err != nil {
@@ -71,7 +71,7 @@ func (w wrapper) apply() error {
 	return err
 }
 
-// first returns the first file of others that runtimes would use; they skip what is not a configuration. The name is empty if there is none.
+// first returns the first file of a third party that runtimes would use; they skip invalid files. name is empty if there is none.
 func (w wrapper) first() (name string, content []byte, err error) {
 	entries, err := os.ReadDir(w.dir) // sorted by name
 	if err != nil {
@@ -83,7 +83,7 @@ func (w wrapper) first() (name string, content []byte, err error) {
 		}
 		raw, err := os.ReadFile(filepath.Join(w.dir, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a link to nowhere, or a file that is being replaced
+			continue // a dangling link, or a file that is being replaced
 		}
 		if err != nil {
 			return "", nil, fmt.Errorf("read CNI configuration: %w", err)
@@ -107,10 +107,10 @@ func (w wrapper) remove() error {
 	return cniconf.File{Dir: w.dir, Name: wrapperFile}.Remove()
 }
 
-// follow keeps the file up to date until the context ends.
-func (d *daemon) follow(ctx context.Context) {
+// maintainWrapper keeps the file up to date until the context ends.
+func (d *daemon) maintainWrapper(ctx context.Context) {
 	w := wrapper{d.Config.ConfDirRuntime}
-	agent.Keeper{
+	agent.Loop{
 		Apply: func(context.Context) error {
 			err := w.apply()
 			d.board.Note(topicWrapper, err)
@@ -121,12 +121,11 @@ func (d *daemon) follow(ctx context.Context) {
 			})
 			return err
 		},
-		Every: followEvery, Now: time.Now, Beat: &agent.Beat{},
+		Interval: wrapperInterval, Now: time.Now, Beat: &agent.Beat{},
 	}.Run(ctx)
 }
 
-// reportBypassed reports pods that the runtime has started without the shim: before the third party's file was inside of one that starts it.
-// They ask for networks that they do not have.
+// reportBypassed reports pods with requested networks that the runtime has started without the shim, before the configuration was wrapped.
 func (d *daemon) reportBypassed(started map[string]*corev1.Pod) {
 	current := map[types.UID]bool{}
 	for _, p := range started {

@@ -139,7 +139,7 @@ func TestTheDaemonFollowsAThirdPartysFileAndLeavesItsOwn(t *testing.T) {
 	f.Config.ConfDirRuntime, f.board = d.dir, agent.NewBoard(status{}, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { f.follow(ctx); close(done) }()
+	go func() { f.maintainWrapper(ctx); close(done) }()
 	problem := func(want string) {
 		t.Helper()
 		eventually.Holds(t, "the problem is "+want, func() (string, bool) {

@@ -19,12 +19,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
 
-// differs is the error that the pod is not as ADD left it.
-func differs(format string, args ...any) error {
+// errDiffers returns the error that the pod's network differs from the result of ADD.
+func errDiffers(format string, args ...any) error {
 	return types.NewError(egressrouter.CodeDiffers, fmt.Sprintf(format, args...), "")
 }
 
-// check compares the pod with what ADD has created: interface, address, routes, settings and rules.
+// check compares the pod's interface, address, routes, settings and rules with those of ADD.
 func (p Plugin) check(args *skel.CmdArgs) error {
 	a, pod, err := p.open(args)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p Plugin) check(args *skel.CmdArgs) error {
 func (a *attachment) checkLink(master netlink.Link) (netlink.Link, error) {
 	link, err := netlink.LinkByName(a.link)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
-		return nil, differs("the pod has no interface %s", a.link)
+		return nil, errDiffers("the pod has no interface %s", a.link)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read interface %s: %w", a.link, err)
@@ -64,15 +64,15 @@ func (a *attachment) checkLink(master netlink.Link) (netlink.Link, error) {
 	}
 	switch attrs := link.Attrs(); {
 	case !ok:
-		return nil, differs("interface %s is a %s; must be a macvlan", a.link, link.Type())
+		return nil, errDiffers("interface %s is a %s; must be a macvlan", a.link, link.Type())
 	case macvlan.Mode != macvlanModes[a.conf.Mode]:
-		return nil, differs("interface %s has another macvlan mode than %s", a.link, a.conf.Mode)
+		return nil, errDiffers("interface %s has another macvlan mode than %s", a.link, a.conf.Mode)
 	case attrs.ParentIndex != master.Attrs().Index:
-		return nil, differs("the master of interface %s is not %s", a.link, master.Attrs().Name)
+		return nil, errDiffers("the master of interface %s is not %s", a.link, master.Attrs().Name)
 	case attrs.MTU > mtu:
-		return nil, differs("interface %s has MTU %d; must be %d", a.link, attrs.MTU, mtu)
+		return nil, errDiffers("interface %s has MTU %d; must be %d", a.link, attrs.MTU, mtu)
 	case attrs.RawFlags&unix.IFF_UP == 0:
-		return nil, differs("interface %s is down", a.link)
+		return nil, errDiffers("interface %s is down", a.link)
 	}
 	return link, nil
 }
@@ -89,11 +89,11 @@ func (a *attachment) checkAddress(link netlink.Link) error {
 			continue
 		}
 		if address.Flags&unix.IFA_F_DADFAILED != 0 {
-			return differs("address %s of interface %s is taken by another machine", a.conf.Address, a.link)
+			return errDiffers("address %s of interface %s is taken by another machine", a.conf.Address, a.link)
 		}
 		return nil
 	}
-	return differs("interface %s has no address %s", a.link, a.conf.Address)
+	return errDiffers("interface %s has no address %s", a.link, a.conf.Address)
 }
 
 func (a *attachment) checkRoutes(link netlink.Link) error {
@@ -108,12 +108,12 @@ func (a *attachment) checkRoutes(link netlink.Link) error {
 		}
 		gateway, _ := netip.AddrFromSlice(route.Gw)
 		if route.LinkIndex != link.Attrs().Index || gateway.Unmap() != a.conf.Gateway {
-			return differs("the pod has another %s default route: %s", a.conf.Family(), route)
+			return errDiffers("the pod has another %s default route: %s", a.conf.Family(), route)
 		}
 		found = true
 	}
 	if !found {
-		return differs("the pod has no %s default route by %s", a.conf.Family(), a.conf.Gateway)
+		return errDiffers("the pod has no %s default route by %s", a.conf.Family(), a.conf.Gateway)
 	}
 	rules, err := netlinkdump.All(func() ([]netlink.Rule, error) { return netlink.RuleList(number(a.conf.Family())) })
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *attachment) checkRoutes(link netlink.Link) error {
 		return err
 	}
 	if !marked || len(clients) == 0 {
-		return differs("the policy rule or the routes for clients are missing (table %d)", egressrouter.RouteTable)
+		return errDiffers("the policy rule or the routes for clients are missing (table %d)", egressrouter.RouteTable)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (a *attachment) checkSettings(netlink.Link) error {
 			return fmt.Errorf("read kernel setting: %w", err)
 		}
 		if value := strings.TrimSpace(string(live)); value != s.Value {
-			return differs("kernel setting %s of the pod is %s; must be %s", s.Name, value, s.Value)
+			return errDiffers("kernel setting %s of the pod is %s; must be %s", s.Name, value, s.Value)
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ var macvlanModes = map[string]netlink.MacvlanMode{
 	"bridge": netlink.MACVLAN_MODE_BRIDGE, "private": netlink.MACVLAN_MODE_PRIVATE, "vepa": netlink.MACVLAN_MODE_VEPA, "passthru": netlink.MACVLAN_MODE_PASSTHRU,
 }
 
-// aliasPrefix begins the alias of the interfaces of this plugin, which ends with the family. It shows administrators what an interface is, and
-// DEL what to remove.
+// aliasPrefix begins the alias of the interfaces of this plugin, which ends with the family. The alias identifies the interface for administrators and
+// for DEL.
 const aliasPrefix = egressrouter.Type + " "
 
 // noMaster is the error that the node has no interface that can be the master.
@@ -31,10 +31,10 @@ func noMaster(format string, args ...any) error {
 	return failed(egressrouter.NoMaster(format, args...))
 }
 
-// failed is a failure as CNI reports it.
+// failed returns a failure as a CNI error.
 func failed(f egressrouter.Failure) error { return types.NewError(f.Code, f.String(), "") }
 
-// master returns the node's interface that the macvlan is made on.
+// master returns the node's interface on which the macvlan is created.
 func (a *attachment) master() (netlink.Link, error) {
 	master, err := a.findMaster()
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *attachment) master() (netlink.Link, error) {
 		ip, _ := netip.AddrFromSlice(address.IP)
 		switch ip = ip.Unmap(); {
 		case ip == a.conf.Address.Addr():
-			// A macvlan does not hear the node it is on.
+			// A macvlan cannot communicate with its own node.
 			return nil, failed(egressrouter.Taken(ip, "this node"))
 		case address.LinkIndex == master.Attrs().Index && a.conf.Mode == "passthru" && ip.IsGlobalUnicast():
 			return nil, noMaster("interface %s has the node's address %s, and macvlan mode passthru would take it over; use bridge, private or vepa, or another master", name, ip)
@@ -92,8 +92,8 @@ func (a *attachment) findMaster() (netlink.Link, error) {
 	return nil, noMaster("the node has no default route, and the configuration no interfaceArgs.master; name one")
 }
 
-// free returns an error if the pod has the interface already, or another attachment of the family.
-func (a *attachment) free() error {
+// checkUnused returns an error if the pod has the interface already, or another attachment of the family.
+func (a *attachment) checkUnused() error {
 	if _, err := netlink.LinkByName(a.link); err == nil {
 		return types.NewError(types.ErrInvalidNetworkConfig, fmt.Sprintf("the pod has an interface %s already", a.link), "")
 	}
@@ -121,7 +121,7 @@ func holderOf(f egressrouter.Family) (string, error) {
 	return "", nil
 }
 
-// familyOf returns the family of an interface that this plugin has made.
+// familyOf returns the family of an interface; ok is false for an interface that this plugin did not create.
 func familyOf(name string) (egressrouter.Family, bool) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
@@ -131,8 +131,8 @@ func familyOf(name string) (egressrouter.Family, bool) {
 	return egressrouter.Family(family), ok && (family == string(egressrouter.IPv4) || family == string(egressrouter.IPv6))
 }
 
-// create makes the macvlan in the pod, and returns the name that it has at first: that of the attachment may be one of an interface of the node, for
-// which the kernel would take it.
+// create creates the macvlan in the pod, and returns its temporary name. The final name may be that of an interface of the node, and the kernel would
+// refuse it at creation.
 func (a *attachment) create(master netlink.Link, pod ns.NetNS) (string, error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "egress" + strings.ToLower(rand.Text()[:8])

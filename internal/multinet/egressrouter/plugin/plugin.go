@@ -1,5 +1,5 @@
-// Package plugin is the CNI plugin egress-router: it gives a pod the interface, the address, the routes and the rules that package egressrouter
-// computes. It changes nothing but the pod's network namespace, and the node gets a macvlan on one of its interfaces.
+// Package plugin implements the CNI plugin egress-router: it configures the interface, address, routes and rules that package egressrouter computes in a
+// pod. It only changes the pod's network namespace, and creates a macvlan on an interface of the node.
 package plugin
 
 import (
@@ -24,18 +24,17 @@ import (
 
 // Plugin carries out the commands of CNI.
 type Plugin struct {
-	// Log gets each step if the configuration has the log_level debug.
+	// Log receives a line for each step if the log_level of the configuration is debug.
 	Log io.Writer
 }
 
-// Run does what the environment and the standard input of the process ask for, and prints the answer. It does not return if that is an error.
+// Run carries out the CNI command of the environment and standard input, and prints the result. After an error, it exits.
 func (p Plugin) Run() {
 	versions := version.PluginSupports(cniproto.SupportedVersions()...)
 	skel.PluginMainFuncs(skel.CNIFuncs{Add: p.add, Check: p.check, Del: p.del, GC: nothing, Status: nothing}, versions, "CNI plugin "+egressrouter.Type)
 }
 
-// nothing answers commands for which there is nothing to do: what ADD creates ends with the pod's network namespace, and the plugin is always
-// ready.
+// nothing implements GC and STATUS: all objects of ADD end with the pod's network namespace, and the plugin is always ready.
 func nothing(*skel.CmdArgs) error { return nil }
 
 // attachment is an interface of a pod.
@@ -49,11 +48,11 @@ type attachment struct {
 func (p Plugin) open(args *skel.CmdArgs) (*attachment, ns.NetNS, error) {
 	conf, errs := egressrouter.Parse(args.StdinData)
 	if len(errs) > 0 {
-		sentences := make([]string, 0, len(errs))
+		messages := make([]string, 0, len(errs))
 		for _, err := range errs {
-			sentences = append(sentences, err.Error())
+			messages = append(messages, err.Error())
 		}
-		return nil, nil, types.NewError(types.ErrInvalidNetworkConfig, strings.Join(sentences, "; "), "")
+		return nil, nil, types.NewError(types.ErrInvalidNetworkConfig, strings.Join(messages, "; "), "")
 	}
 	if args.IfName == egressrouter.ClientInterface {
 		return nil, nil, types.NewError(types.ErrInvalidNetworkConfig, "an egress router needs a further interface; it cannot be the pod's "+args.IfName, "")
@@ -79,7 +78,7 @@ func (p Plugin) add(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	if err := pod.Do(func(ns.NetNS) error { return a.free() }); err != nil {
+	if err := pod.Do(func(ns.NetNS) error { return a.checkUnused() }); err != nil {
 		return err
 	}
 	temporary, err := a.create(master, pod)
@@ -90,7 +89,7 @@ func (p Plugin) add(args *skel.CmdArgs) error {
 	err = pod.Do(func(ns.NetNS) error {
 		made, err := a.setUp(temporary, master.Attrs().Name)
 		if err != nil {
-			return joined(err, remove(a.conf.Family(), temporary, a.link))
+			return withSecondError(err, remove(a.conf.Family(), temporary, a.link))
 		}
 		link = made
 		return nil
@@ -105,8 +104,8 @@ func (p Plugin) add(args *skel.CmdArgs) error {
 	return types.PrintResult(a.result(link, args.Netns), asked)
 }
 
-// joined adds a second error to one whose code stays.
-func joined(err, second error) error {
+// withSecondError adds a second error to an error, and keeps the code of the first.
+func withSecondError(err, second error) error {
 	var coded *types.Error
 	if second == nil || !errors.As(err, &coded) {
 		return errors.Join(err, second)
@@ -121,11 +120,11 @@ func (a *attachment) result(link netlink.Link, sandbox string) *current.Result {
 		CNIVersion: current.ImplementedSpecVersion,
 		Interfaces: []*current.Interface{{Name: a.link, Mac: link.Attrs().HardwareAddr.String(), Mtu: link.Attrs().MTU, Sandbox: sandbox}},
 		IPs:        []*current.IPConfig{{Interface: current.Int(0), Address: address, Gateway: gateway}},
-		Routes:     []*types.Route{{Dst: *everything(a.conf.Family()), GW: gateway}},
+		Routes:     []*types.Route{{Dst: *defaultPrefix(a.conf.Family()), GW: gateway}},
 	}
 }
 
-// del removes what ADD has created, or what is left of it. A pod whose network namespace is gone has nothing left.
+// del removes the objects of ADD. If the pod's network namespace no longer exists, there are none.
 func (p Plugin) del(args *skel.CmdArgs) error {
 	if args.Netns == "" {
 		return nil
@@ -140,7 +139,7 @@ func (p Plugin) del(args *skel.CmdArgs) error {
 		return fmt.Errorf("open the pod's network namespace: %w", err)
 	}
 	defer func() { _ = pod.Close() }()
-	// A configuration that ADD has refused is not an error of DEL.
+	// DEL accepts a configuration that ADD refused.
 	conf, _ := egressrouter.Parse(args.StdinData)
 	return pod.Do(func(ns.NetNS) error {
 		family, ok := familyOf(args.IfName)
@@ -162,8 +161,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// everything is the prefix of all addresses of a family.
-func everything(f egressrouter.Family) *net.IPNet {
+// defaultPrefix returns the prefix of all addresses of a family.
+func defaultPrefix(f egressrouter.Family) *net.IPNet {
 	if f == egressrouter.IPv4 {
 		return ipNet(netip.PrefixFrom(netip.IPv4Unspecified(), 0))
 	}

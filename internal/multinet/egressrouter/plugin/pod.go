@@ -14,17 +14,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
 
-// sysctlRoot shows the settings of the network namespace of the thread that reads them.
+// sysctlRoot has the settings of the network namespace of the thread that reads them.
 const sysctlRoot = "/proc/sys"
 
-// How a gateway is asked for, and an address announced. Machines on a link answer within milliseconds; the repetitions are for frames that are lost.
+// The number and interval of probes for a gateway and of announcements of an address. Machines on a link answer within milliseconds; the repetitions
+// are for lost frames.
 const (
-	questions, questionEvery     = 4, 500 * time.Millisecond
-	announcements, announceEvery = 3, 100 * time.Millisecond
+	probes, probeInterval           = 4, 500 * time.Millisecond
+	announcements, announceInterval = 3, 100 * time.Millisecond
 )
 
-// setUp gives the pod everything, in the pod's network namespace. The rules are there before the interface is up, and the pod forwards only at the
-// end.
+// setUp configures the attachment, in the pod's network namespace. It writes the rules before the interface is up, and enables forwarding last.
 func (a *attachment) setUp(temporary, master string) (netlink.Link, error) {
 	link, err := netlink.LinkByName(temporary)
 	if err != nil {
@@ -69,21 +69,21 @@ func set(settings []egressrouter.Setting) error {
 	return nil
 }
 
-// takeAddress gives the interface the address if no other machine has it, and looks for the gateway if it is needed.
+// takeAddress sets the address of the interface unless another machine has it, and probes the gateway if it is needed.
 func (a *attachment) takeAddress(link netlink.Link, master string) error {
 	address := a.conf.Address.Addr()
-	ears, err := addressconflict.Listen(link, address)
+	listener, err := addressconflict.Listen(link, address)
 	if err != nil {
 		return err
 	}
-	defer ears.Close()
-	if holder, found, err := ears.Holder(); err != nil || found {
+	defer listener.Close()
+	if holder, found, err := listener.Holder(); err != nil || found {
 		return cmp.Or(err, failed(egressrouter.Taken(address, "the machine with MAC address "+holder.String())))
 	}
 	a.log.Debug("no machine answers for the address", "address", address)
 	wanted := &netlink.Addr{IPNet: ipNet(a.conf.Address)}
 	if address.Is6() {
-		// It was asked for; the kernel would do that a second time.
+		// The kernel would repeat duplicate address detection.
 		wanted.Flags = unix.IFA_F_NODAD
 	}
 	if err := netlink.AddrReplace(link, wanted); err != nil {
@@ -97,25 +97,25 @@ func (a *attachment) takeAddress(link netlink.Link, master string) error {
 		return err
 	}
 	defer gateway.Close()
-	_, found, err := gateway.Ask(address, questions, questionEvery, questionEvery)
+	_, found, err := gateway.Probe(address, probes, probeInterval, probeInterval)
 	if err == nil && !found {
 		return failed(egressrouter.NoGateway(a.conf.Gateway, master))
 	}
 	return err
 }
 
-// announce lets the other machines, and the switches between them, know where the address is now.
+// announce announces the address to the other machines and switches of the network.
 func (a *attachment) announce(link netlink.Link) error {
-	ears, err := addressconflict.Listen(link, a.conf.Address.Addr())
+	listener, err := addressconflict.Listen(link, a.conf.Address.Addr())
 	if err != nil {
 		return err
 	}
-	defer ears.Close()
+	defer listener.Close()
 	for i := range announcements {
 		if i > 0 {
-			time.Sleep(announceEvery)
+			time.Sleep(announceInterval)
 		}
-		if err := ears.Announce(); err != nil {
+		if err := listener.Announce(); err != nil {
 			return err
 		}
 	}
@@ -123,8 +123,8 @@ func (a *attachment) announce(link netlink.Link) error {
 	return nil
 }
 
-// remove removes what there is of an attachment, in the pod's network namespace: forwarding first, so that nothing is forwarded without rules. names
-// are those that the interface may have.
+// remove removes an attachment, complete or not, in the pod's network namespace. It disables forwarding first, so that no packet is forwarded without
+// rules. names are the possible names of the interface.
 func remove(f egressrouter.Family, names ...string) error {
 	errs := []error{set(egressrouter.Undo(f))}
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
 
-// route sends what the pod sends by the gateway, and what belongs to clients by the routes that the pod has had.
+// route sets the default route through the gateway, and moves the pod's earlier routes to the table of marked packets, which are those of clients.
 func (a *attachment) route(link netlink.Link) error {
 	client, err := netlink.LinkByName(egressrouter.ClientInterface)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *attachment) route(link netlink.Link) error {
 }
 
 func (a *attachment) defaultRoute(link netlink.Link, do func(*netlink.Route) error) error {
-	route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: everything(a.conf.Family()), Gw: a.conf.Gateway.AsSlice(), Table: unix.RT_TABLE_MAIN}
+	route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: defaultPrefix(a.conf.Family()), Gw: a.conf.Gateway.AsSlice(), Table: unix.RT_TABLE_MAIN}
 	if err := do(route); err != nil {
 		return fmt.Errorf("default route by %s on %s: %w", a.conf.Gateway, a.link, err)
 	}
@@ -64,9 +64,9 @@ func routes(family, table int) ([]netlink.Route, error) {
 	return all, nil
 }
 
-// clientRoutes are the routes of marked packets: those by the client's interface, and a default route there. If the default route is gone already,
-// because a further network has one, it is by the gateway of the routes to other pods. If there is none of this family, clients cannot be reached,
-// and nothing that belongs to them leaves elsewhere.
+// clientRoutes returns the routes of marked packets: the routes through the client's interface, and a default route. If another network has already
+// replaced the pod's default route, it uses the gateway of the routes to other pods. Without a gateway of this family, clients are unreachable, and the
+// default route is of the type unreachable.
 func clientRoutes(main []netlink.Route, client int, f egressrouter.Family) []netlink.Route {
 	var copies, defaults, others []netlink.Route
 	for _, route := range main {
@@ -75,7 +75,7 @@ func clientRoutes(main []netlink.Route, client int, f egressrouter.Family) []net
 		}
 		kept := netlink.Route{LinkIndex: client, Dst: route.Dst, Gw: route.Gw, Scope: route.Scope, MTU: route.MTU, Flags: route.Flags & int(netlink.FLAG_ONLINK), Table: egressrouter.RouteTable}
 		byDefault := kept
-		byDefault.Dst = everything(f)
+		byDefault.Dst = defaultPrefix(f)
 		switch {
 		case defaultroute.IsDefault(route):
 			defaults = append(defaults, byDefault)
@@ -85,9 +85,9 @@ func clientRoutes(main []netlink.Route, client int, f egressrouter.Family) []net
 		}
 		copies = append(copies, kept)
 	}
-	// A gateway is reached by a route without one.
+	// Routes without a gateway come first, because gateways are reached through them.
 	slices.SortStableFunc(copies, func(a, b netlink.Route) int { return cmp.Compare(min(len(a.Gw), 1), min(len(b.Gw), 1)) })
-	defaults = append(append(defaults, others...), netlink.Route{Dst: everything(f), Type: unix.RTN_UNREACHABLE, Table: egressrouter.RouteTable})
+	defaults = append(append(defaults, others...), netlink.Route{Dst: defaultPrefix(f), Type: unix.RTN_UNREACHABLE, Table: egressrouter.RouteTable})
 	return append(copies, defaults[0])
 }
 

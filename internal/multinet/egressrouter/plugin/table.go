@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
 
-// bufferSize is that of the socket: a table goes to the kernel in one message, and each part of it is acknowledged.
+// bufferSize is the size of the socket's buffers: a table is one message to the kernel, and the kernel acknowledges each part of it.
 const bufferSize = 8 << 20
 
 // connect opens a connection to nftables of the network namespace of the thread.
@@ -29,7 +29,7 @@ func connect() (*nftables.Conn, error) {
 	return conn, nil
 }
 
-// applyTable makes a table what it should be, in one transaction.
+// applyTable replaces a table in one transaction.
 func applyTable(r egressrouter.Ruleset) error {
 	conn, err := connect()
 	if err != nil {
@@ -66,7 +66,7 @@ func removeTable(name string) error {
 	return nil
 }
 
-// checkTable compares the kernel's table with what it should be.
+// checkTable compares the kernel's table with the desired one.
 func checkTable(want egressrouter.Ruleset) error {
 	conn, err := connect()
 	if err != nil {
@@ -86,10 +86,10 @@ func checkTable(want egressrouter.Ruleset) error {
 	for _, c := range want.Chains {
 		chain := live[c.Name]
 		if chain == nil {
-			return differs("nftables table %s has no chain %s", want.Table, c.Name)
+			return errDiffers("nftables table %s has no chain %s", want.Table, c.Name)
 		}
 		if desired := chainOf(table, c); !sameChain(desired, chain) {
-			return differs("nftables chain %s of table %s has another type, hook, priority or policy", c.Name, want.Table)
+			return errDiffers("nftables chain %s of table %s has another type, hook, priority or policy", c.Name, want.Table)
 		}
 		rules, err := conn.GetRules(table, chain)
 		if err != nil {
@@ -100,7 +100,7 @@ func checkTable(want egressrouter.Ruleset) error {
 		}
 	}
 	if len(live) != len(want.Chains) {
-		return differs("nftables table %s has %d chains; must have %d", want.Table, len(live), len(want.Chains))
+		return errDiffers("nftables table %s has %d chains; must have %d", want.Table, len(live), len(want.Chains))
 	}
 	return nil
 }
@@ -111,17 +111,17 @@ func sameChain(a, b *nftables.Chain) bool {
 
 func checkRules(table string, want egressrouter.Chain, live []*nftables.Rule) error {
 	if len(live) != len(want.Rules) {
-		return differs("nftables chain %s of table %s has %d rules; must have %d", want.Name, table, len(live), len(want.Rules))
+		return errDiffers("nftables chain %s of table %s has %d rules; must have %d", want.Name, table, len(live), len(want.Rules))
 	}
 	for i, rule := range want.Rules {
 		if !reflect.DeepEqual(comparable(expressions(rule)), comparable(live[i].Exprs)) {
-			return differs("rule %d of nftables chain %s of table %s is not: %s", i+1, want.Name, table, rule)
+			return errDiffers("rule %d of nftables chain %s of table %s is not: %s", i+1, want.Name, table, rule)
 		}
 	}
 	return nil
 }
 
-// comparable returns expressions without what the kernel adds, and what the library does not read.
+// comparable returns expressions without the fields that the kernel adds or the library does not read.
 func comparable(all []expr.Any) []expr.Any {
 	out := make([]expr.Any, 0, len(all))
 	for _, e := range all {
@@ -153,7 +153,7 @@ func chainOf(table *nftables.Table, c egressrouter.Chain) *nftables.Chain {
 
 var protocolNumbers = map[egressrouter.Protocol]byte{egressrouter.TCP: unix.IPPROTO_TCP, egressrouter.UDP: unix.IPPROTO_UDP, egressrouter.SCTP: unix.IPPROTO_SCTP}
 
-// Where a packet has what rules compare.
+// Offsets in packet headers, and constants of conntrack.
 const (
 	destinationPort, destinationIPv4, destinationIPv6 = 2, 16, 24
 	// ctStatusDNAT is IPS_DST_NAT.
@@ -167,20 +167,20 @@ type rule []expr.Any
 
 func (r *rule) add(e ...expr.Any) { *r = append(*r, e...) }
 
-// is compares the register with a value.
-func (r *rule) is(value []byte) { r.add(&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: value}) }
+// equals compares the register with a value.
+func (r *rule) equals(value []byte) { r.add(&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: value}) }
 
 func (r *rule) meta(key expr.MetaKey, value []byte) {
 	r.add(&expr.Meta{Key: key, Register: 1})
-	r.is(value)
+	r.equals(value)
 }
 
 func (r *rule) header(base expr.PayloadBase, offset uint32, value []byte) {
 	r.add(&expr.Payload{OperationType: expr.PayloadLoad, DestRegister: 1, Base: base, Offset: offset, Len: uint32(len(value))})
-	r.is(value)
+	r.equals(value)
 }
 
-// bits wants one of several bits to be set.
+// bits matches if at least one of several bits is set.
 func (r *rule) bits(key expr.CtKey, mask uint32) {
 	zero := make([]byte, 4)
 	r.add(&expr.Ct{Key: key, Register: 1}, &expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: binaryutil.NativeEndian.PutUint32(mask), Xor: zero},
@@ -200,7 +200,7 @@ func expressions(want egressrouter.Rule) []expr.Any {
 	}
 	if want.Local {
 		r.add(&expr.Fib{Register: 1, ResultADDRTYPE: true, FlagDADDR: true})
-		r.is(binaryutil.NativeEndian.PutUint32(unix.RTN_LOCAL))
+		r.equals(binaryutil.NativeEndian.PutUint32(unix.RTN_LOCAL))
 	}
 	if want.New {
 		r.bits(expr.CtKeySTATE, expr.CtStateBitNEW)
@@ -210,7 +210,7 @@ func expressions(want egressrouter.Rule) []expr.Any {
 	}
 	if want.Reply {
 		r.add(&expr.Ct{Key: expr.CtKeyDIRECTION, Register: 1})
-		r.is([]byte{ctReply})
+		r.equals([]byte{ctReply})
 	}
 	if want.Redirected {
 		r.bits(expr.CtKeySTATUS, ctStatusDNAT)
@@ -274,7 +274,7 @@ func protocolFamily(f egressrouter.Family) byte {
 	return unix.NFPROTO_IPV6
 }
 
-// interfaceName is a name as rules compare it.
+// interfaceName returns a name as rules compare it.
 func interfaceName(name string) []byte {
 	b := make([]byte, unix.IFNAMSIZ)
 	copy(b, name)

@@ -1,5 +1,4 @@
-// Package kernel writes the rules of MultiNetworkPolicies into network namespaces of pods, by the program nft, and reports when another program has
-// changed them.
+// Package kernel writes the rules of MultiNetworkPolicies to network namespaces of pods with nft, and detects changes by other programs.
 package kernel
 
 import (
@@ -24,13 +23,13 @@ import (
 // ErrGone is the error of a network namespace that does not exist.
 var ErrGone = errors.New("the network namespace no longer exists")
 
-// Kernel writes tables. Make it with New. It is safe for use by several goroutines.
+// Kernel writes tables. New creates it. It is safe for concurrent use.
 type Kernel struct {
-	// nft runs the program in the namespace of the thread that calls it; it runs one transaction at a time.
+	// nft runs in the namespace of the calling thread, one transaction at a time.
 	nft knftables.Interface
 }
 
-// New returns a kernel, or an error if there is no usable nft.
+// New returns a kernel, or an error if nft is missing or unusable.
 func New() (*Kernel, error) {
 	nft, err := knftables.New(knftables.InetFamily, policy.Table)
 	if err != nil {
@@ -39,15 +38,15 @@ func New() (*Kernel, error) {
 	return &Kernel{nft: nft}, nil
 }
 
-// State identifies what the kernel has. The zero value is that of a namespace without the table that nothing is known of.
+// State identifies the kernel's rules. The zero value is the state of a namespace without the table, of unknown generation.
 type State struct {
-	// generation is that of all tables of the namespace: it grows with each transaction.
+	// generation is the number of the namespace's last nftables transaction.
 	generation uint32
-	// content is a digest of the table; empty without one.
+	// content is a digest of the table; empty without a table.
 	content string
 }
 
-// Apply makes the table what the rules say, in one transaction, and returns the state that it left.
+// Apply replaces the table in one transaction, and returns the resulting state.
 func (k *Kernel) Apply(ctx context.Context, netns string, rules policy.Ruleset) (State, error) {
 	tx := k.nft.NewTransaction()
 	// Deleting a table that does not exist is an error, and adding one that exists is not.
@@ -80,7 +79,7 @@ func (k *Kernel) Apply(ctx context.Context, netns string, rules policy.Ruleset) 
 	return state, err
 }
 
-// fill adds the table with its chains.
+// fill adds the table with its chains and rules to a transaction.
 func fill(tx *knftables.Transaction, rules policy.Ruleset) {
 	tx.Add(&knftables.Table{Comment: new("MultiNetworkPolicies of the pod; changes are undone")})
 	for _, c := range rules.Chains {
@@ -98,14 +97,14 @@ func fill(tx *knftables.Transaction, rules policy.Ruleset) {
 	}
 }
 
-// Check reports whether the kernel takes rules; it changes nothing.
+// Check returns an error if the kernel does not accept rules; it changes nothing.
 func (k *Kernel) Check(ctx context.Context, rules policy.Ruleset) error {
 	tx := k.nft.NewTransaction()
 	fill(tx, rules)
 	return k.nft.Check(ctx, tx)
 }
 
-// Changed reports whether the table is not the one of a state, and returns the state to compare with the next time.
+// Changed reports whether the table differs from that of a state, and returns the current state.
 func (k *Kernel) Changed(netns string, last State) (changed bool, now State, err error) {
 	err = within(netns, func() error {
 		generation, err := generation()
@@ -129,7 +128,7 @@ func within(netns string, do func() error) error {
 	return err
 }
 
-// read returns the state of the namespace of the thread. It is read again if a transaction comes between.
+// read returns the state of the thread's namespace. It repeats if a transaction interferes.
 func read() (State, error) {
 	for range 10 {
 		before, err := generation()
@@ -151,14 +150,14 @@ func read() (State, error) {
 	return State{}, errors.New("read nftables: another program changes them all the time")
 }
 
-// request sends a message of nftables, and returns the answers.
+// request sends an nftables message, and returns the responses.
 func request(kind uint16, flags netlink.HeaderFlags) ([]netlink.Message, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to nftables: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	// The header of netfilter's messages is family, version, and the number of a resource.
+	// The header of netfilter messages is family, version and resource ID.
 	answers, err := conn.Execute(netlink.Message{
 		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | kind), Flags: netlink.Request | flags},
 		Data:   []byte{unix.NFPROTO_INET, unix.NFNETLINK_V0, 0, 0},
@@ -189,10 +188,10 @@ func generation() (uint32, error) {
 			}
 		}
 	}
-	return 0, errors.New("the kernel does not say the generation of nftables")
+	return 0, errors.New("the kernel does not report the generation of nftables")
 }
 
-// digest is that of what the kernel says about the table: itself, its chains, its rules with their sets. It is empty without a table.
+// digest returns a digest of the kernel's messages about the table, its chains and its rules with their sets; empty without a table.
 func digest() (string, error) {
 	sum, found := sha256.New(), false
 	for _, part := range []struct {
@@ -215,7 +214,7 @@ func digest() (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }
 
-// add adds the messages that are about the table, which an attribute names, and reports whether there are any.
+// add adds the messages whose attribute names the table to a digest, and reports whether there are any.
 func add(sum hash.Hash, messages []netlink.Message, attribute uint16) (found bool, err error) {
 	for _, m := range messages {
 		if len(m.Data) < headerSize || m.Data[0] != unix.NFPROTO_INET {
@@ -228,7 +227,7 @@ func add(sum hash.Hash, messages []netlink.Message, attribute uint16) (found boo
 		for d.Next() {
 			if d.Type() == attribute && d.String() == policy.Table {
 				found = true
-				// The number of the resource in the header changes with the generation.
+				// The resource ID in the header changes with the generation.
 				_, _ = sum.Write(m.Data[headerSize:])
 				break
 			}

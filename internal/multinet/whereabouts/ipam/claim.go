@@ -19,16 +19,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
 )
 
-// KindClaim is the kind that keeps addresses for the pods that use it one after the other.
+// KindClaim is the kind of objects that keep addresses for successive pods.
 var KindClaim = schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1alpha1", Kind: "IPAMClaim"}
 
-// claim is an IPAMClaim. Its methods may be called with nil.
+// claim is an IPAMClaim. Its methods accept a nil receiver.
 type claim struct {
 	object *unstructured.Unstructured
 	ips    []string
 }
 
-// claim reads the IPAMClaim that a configuration names, and makes it the owner's; nil if there is none.
+// claim reads the IPAMClaim that a configuration names, and sets it in owner; nil if the configuration names none.
 func (h *Handler) claim(ctx context.Context, c *whereabouts.Config, call cniserver.Call, owner *whereabouts.Allocation) (*claim, error) {
 	if c.Claim == "" {
 		return nil, nil
@@ -41,7 +41,7 @@ func (h *Handler) claim(ctx context.Context, c *whereabouts.Config, call cniserv
 		return nil, &refusal{ReasonClaim, fmt.Sprintf("IPAMClaim %s/%s does not exist or is being deleted; the pod starts when it is created", namespace, c.Claim)}
 	}
 	if err != nil {
-		return nil, store.Passing(fmt.Errorf("read IPAMClaim %s/%s: %w", namespace, c.Claim, err))
+		return nil, store.AsUnavailable(fmt.Errorf("read IPAMClaim %s/%s: %w", namespace, c.Claim, err))
 	}
 	if network, _, _ := unstructured.NestedString(u.Object, "spec", "network"); network != "" && network != c.Network {
 		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, "IPAMClaim %s/%s is for the network %q, and the interface is attached to %q", namespace, c.Claim, network, c.Network)
@@ -51,7 +51,7 @@ func (h *Handler) claim(ctx context.Context, c *whereabouts.Config, call cniserv
 	return &claim{object: u, ips: ips}, nil
 }
 
-// addresses are those that the claim has kept.
+// addresses returns the addresses of the claim.
 func (k *claim) addresses() []netip.Addr {
 	if k == nil {
 		return nil
@@ -87,7 +87,7 @@ func (h *Handler) publish(ctx context.Context, c *whereabouts.Config, owner wher
 		return fmt.Errorf("encode status of IPAMClaim: %w", err)
 	}
 	if err := h.Client.Status().Patch(ctx, k.object, client.RawPatch(types.MergePatchType, body)); err != nil {
-		return store.Passing(fmt.Errorf("write status of IPAMClaim %s: %w", owner.Claim, err))
+		return store.AsUnavailable(fmt.Errorf("write status of IPAMClaim %s: %w", owner.Claim, err))
 	}
 	return nil
 }

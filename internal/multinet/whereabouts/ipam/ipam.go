@@ -1,8 +1,8 @@
-// Package ipam answers the CNI requests of the ipam plugin whereabouts on a node: it gives interfaces addresses of ranges that all nodes
-// share, and releases them. Package whereabouts reads the configuration and decides; package store has the addresses.
+// Package ipam serves the CNI requests of the IPAM plugin whereabouts on a node: it assigns addresses of shared ranges to interfaces, and releases them.
+// Package whereabouts parses the configuration and selects addresses; package store accesses the API objects.
 //
-// An error that passes by repeating the request has the code 11 of CNI, "try again later": the API server does not answer, no address is free, the
-// requested one is in use. The runtime repeats the ADD, and the condition ends without a change of the pod.
+// Errors that a later attempt can resolve have the CNI code 11, "try again later": the API server is unreachable, no address is free, or the requested
+// address is in use. The runtime then repeats the ADD.
 package ipam
 
 import (
@@ -39,19 +39,19 @@ const (
 	ReasonSlice = "NodeSliceMissing"
 )
 
-// giveBackLimit is how long it may take to release what an ADD that fails has got.
-const giveBackLimit = 10 * time.Second
+// releaseTimeout bounds the release of the addresses of a failed ADD.
+const releaseTimeout = 10 * time.Second
 
-// Options of a handler. All must be set but Event.
+// Options of a handler. All except Event must be set.
 type Options struct {
 	// Client reads without a cache, and writes.
 	Client client.Client
-	// Namespace has the pools: that of Multus.
+	// Namespace is the namespace of the pools, which is that of Multus.
 	Namespace string
 	// Node is the name of this node.
 	Node string
 	Log  *slog.Logger
-	// Event reports why a pod waits for an address: errors with code 11, of which package cniserver makes no event. It may be nil.
+	// Event reports why a pod waits for an address, for errors with code 11, for which package cniserver records no event. It may be nil.
 	Event func(pod cniserver.Pod, reason, message string)
 }
 
@@ -81,19 +81,19 @@ func (h *Handler) Add(ctx context.Context, call cniserver.Call) (*current.Result
 	for _, r := range c.Ranges {
 		a, err := h.assign(ctx, c, r, owner, kept)
 		if err != nil {
-			h.giveBack(ctx, c, owner, got)
+			h.releaseAssigned(ctx, c, owner, got)
 			return nil, h.failure(call, err)
 		}
 		got = append(got, a)
 	}
 	if err := h.publish(ctx, c, owner, kept, got); err != nil {
-		h.giveBack(ctx, c, owner, got)
+		h.releaseAssigned(ctx, c, owner, got)
 		return nil, h.failure(call, err)
 	}
 	return result(c, got), nil
 }
 
-// owner is who gets the addresses of a call.
+// owner returns the owner of the addresses that a call requests.
 func (h *Handler) owner(call cniserver.Call) whereabouts.Allocation {
 	pod := call.Pod()
 	return whereabouts.Allocation{
@@ -114,9 +114,9 @@ type refusal struct{ reason, message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// assign gets an address of a range.
+// assign assigns an address of a range.
 func (h *Handler) assign(ctx context.Context, c *whereabouts.Config, r whereabouts.Range, owner whereabouts.Allocation, kept *claim) (assigned, error) {
-	part, err := h.part(ctx, c, r)
+	part, err := h.assignable(ctx, c, r)
 	if err != nil {
 		return assigned{}, err
 	}
@@ -143,7 +143,7 @@ func (h *Handler) assign(ctx context.Context, c *whereabouts.Config, r whereabou
 	return assigned{}, &refusal{ReasonExhausted, fmt.Sprintf("the %d addresses of the range %s are in use; the pod starts when one is released. Delete pods that need none, or extend the range", part.Size(), part)}
 }
 
-// holder names who has an address, to a pod. The pods of other namespaces are not its business.
+// holder describes the owner of an address for the user of a pod. It does not reveal pods of other namespaces.
 func holder(other, asks whereabouts.Allocation) string {
 	namespace, _, _ := strings.Cut(asks.PodRef, "/")
 	if !strings.HasPrefix(other.PodRef, namespace+"/") {
@@ -152,8 +152,8 @@ func holder(other, asks whereabouts.Allocation) string {
 	return fmt.Sprintf("interface %s of pod %s", other.IfName, other.PodRef)
 }
 
-// part is what this node may assign of a range: all, or its slice.
-func (h *Handler) part(ctx context.Context, c *whereabouts.Config, r whereabouts.Range) (whereabouts.Range, error) {
+// assignable returns the part of a range that this node may assign: all, or the node's slice.
+func (h *Handler) assignable(ctx context.Context, c *whereabouts.Config, r whereabouts.Range) (whereabouts.Range, error) {
 	if !c.Sliced {
 		return r, nil
 	}
@@ -172,9 +172,9 @@ func (h *Handler) part(ctx context.Context, c *whereabouts.Config, r whereabouts
 	return part, nil
 }
 
-// giveBack releases what an ADD has got that fails. What fails here is released by the DEL that follows.
-func (h *Handler) giveBack(ctx context.Context, c *whereabouts.Config, owner whereabouts.Allocation, got []assigned) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
+// releaseAssigned releases the addresses of a failed ADD. The following DEL repeats a release that fails.
+func (h *Handler) releaseAssigned(ctx context.Context, c *whereabouts.Config, owner whereabouts.Allocation, got []assigned) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	for _, a := range got {
 		if !a.fresh {
@@ -187,7 +187,7 @@ func (h *Handler) giveBack(ctx context.Context, c *whereabouts.Config, owner whe
 	}
 }
 
-// result is what the plugin that has asked configures on the interface.
+// result returns the CNI result.
 func result(c *whereabouts.Config, got []assigned) *current.Result {
 	out := &current.Result{CNIVersion: current.ImplementedSpecVersion, DNS: c.DNS, Routes: c.Routes}
 	add := func(p netip.Prefix, gateway netip.Addr) {
@@ -229,8 +229,8 @@ func (h *Handler) Check(ctx context.Context, call cniserver.Call, added *current
 	return nil
 }
 
-// Del releases what an interface has, except what an IPAMClaim keeps. A configuration that is refused today may be of an earlier version:
-// all pools that it names are searched.
+// Del releases the addresses of an interface, except those that an IPAMClaim keeps. It also searches the pools of an invalid configuration, which an
+// earlier version may have accepted.
 func (h *Handler) Del(ctx context.Context, call cniserver.Call) error {
 	c, _ := whereabouts.Parse(string(call.Config))
 	var errs []error
@@ -246,10 +246,10 @@ func (h *Handler) Del(ctx context.Context, call cniserver.Call) error {
 	return nil
 }
 
-// Status returns an error while the API server does not answer, or does not serve the kinds.
+// Status returns an error while the API server is unreachable or the CRDs are missing.
 func (h *Handler) Status(ctx context.Context) error { return h.store.Ping(ctx) }
 
-// invalid is the error of a configuration.
+// invalid returns the error of an invalid configuration.
 func invalid(errs field.ErrorList) error {
 	const most = 16
 	var sentences []string
@@ -259,7 +259,7 @@ func invalid(errs field.ErrorList) error {
 	return cniproto.Errorf(cniproto.CodeInvalidConfig, "%s", phrase.Clauses(sentences, most))
 }
 
-// failure gives an error its code, and reports a refusal.
+// failure returns an error with its CNI code, and reports a refusal as an event.
 func (h *Handler) failure(call cniserver.Call, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		if h.Event != nil {

@@ -516,7 +516,7 @@ func TestWithoutAPIServer(t *testing.T) {
 			return cl.List(ctx, l, opts...)
 		},
 	}))
-	h.store.Patience = 50 * time.Millisecond
+	h.store.RetryTimeout = 50 * time.Millisecond
 	call := c.call("p", `"range":"192.0.2.0/24"`)
 	for name, do := range map[string]func() error{
 		"ADD": func() error { _, err := h.Add(t.Context(), call); return err },
@@ -531,7 +531,7 @@ func TestWithoutAPIServer(t *testing.T) {
 		t.Error("STATUS succeeds")
 	}
 	// The caller has less patience than the handler.
-	h.store.Patience = time.Minute
+	h.store.RetryTimeout = time.Minute
 	short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := h.Add(short, call)

@@ -67,7 +67,7 @@ func (c *cluster) start(node string, at int64) *process {
 			return write(func() error { return cl.Delete(ctx, o, opts...) })
 		},
 	}))
-	p.store.Patience = time.Minute
+	p.store.RetryTimeout = time.Minute
 	return p
 }
 

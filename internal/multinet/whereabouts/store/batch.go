@@ -12,31 +12,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// batch are operations on a pool that share a write.
+// batch is a set of operations on a pool that share a write.
 type batch struct {
 	store      *Store
 	pool       whereabouts.Pool
 	operations []*operation
 
-	// held are the addresses that operations have reserved, and not written to the pool yet.
+	// held are the addresses that operations have reserved but not yet written to the pool.
 	held map[*operation]netip.Addr
-	// elsewhere are addresses that other owners have reserved; reserved, if it is known, are the names of all reservations.
-	elsewhere map[netip.Addr]bool
-	reserved  map[string]bool
-	// written are operations whose new address may be in the pool although the write has failed.
+	// reservedElsewhere are addresses that other owners have reserved; reserved are the names of all reservations, nil until they are listed.
+	reservedElsewhere map[netip.Addr]bool
+	reserved          map[string]bool
+	// written are operations whose new address may be in the pool although the write failed.
 	written map[*operation]bool
 }
 
-// Times between two attempts: short after a collision with another writer, longer while the API server does not answer.
+// Delays between two attempts: short after a conflict with another writer, longer while the API server is unreachable.
 const (
-	collisionDelay = 5 * time.Millisecond
-	outageDelay    = 100 * time.Millisecond
-	longestDelay   = time.Second
+	conflictDelay = 5 * time.Millisecond
+	outageDelay   = 100 * time.Millisecond
+	maxDelay      = time.Second
 )
 
-// run carries the operations out, and repeats what another writer or an outage has prevented.
+// run carries out the operations. It retries after conflicts with other writers and outages.
 func (b *batch) run() {
-	b.elsewhere, b.written = map[netip.Addr]bool{}, map[*operation]bool{}
+	b.reservedElsewhere, b.written = map[netip.Addr]bool{}, map[*operation]bool{}
 	if b.held == nil {
 		b.held = map[*operation]netip.Addr{}
 	}
@@ -44,36 +44,35 @@ func (b *batch) run() {
 		err := b.attempt()
 		switch {
 		case err == nil:
-		case collided(err):
+		case conflicting(err):
 			b.expire(&Unavailable{Err: err})
-			b.pause(collisionDelay, attempt)
-		case passing(err):
+			b.pause(conflictDelay, attempt)
+		case transient(err):
 			if attempt == 0 {
 				b.store.log.Warn("the API server does not answer; addresses are waited for", "pool", b.pool.Name(), "requests", len(b.operations), "error", err)
 			}
 			b.expire(&Unavailable{Err: err})
 			b.pause(outageDelay, attempt)
 		case len(b.operations) > 1:
-			b.alone()
+			b.runSeparately()
 		default:
-			b.give(err, b.operations)
+			b.fail(err, b.operations)
 		}
 	}
 }
 
-// pause waits for twice as long with each attempt, and not exactly, so that writers do not meet again; at most until the first operation
-// gives up, whose caller waits for the reason.
+// pause sleeps with exponential back-off and jitter, at most until the first operation times out.
 func (b *batch) pause(delay time.Duration, attempt int) {
-	delay = min(delay<<min(attempt, 10), longestDelay)
-	delay = delay/2 + rand.N(delay/2+1) //nolint:gosec // it keeps writers apart
+	delay = min(delay<<min(attempt, 10), maxDelay)
+	delay = delay/2 + rand.N(delay/2+1) //nolint:gosec // only for jitter
 	for _, o := range b.operations {
 		delay = min(delay, time.Until(o.until)+time.Millisecond)
 	}
 	time.Sleep(delay)
 }
 
-// alone carries out each operation for itself, so that one that the API server refuses does not fail the others.
-func (b *batch) alone() {
+// runSeparately carries out each operation in its own batch, so that one that the API server refuses does not fail the others.
+func (b *batch) runSeparately() {
 	for _, o := range b.operations {
 		single := batch{store: b.store, pool: b.pool, operations: []*operation{o}}
 		if a, ok := b.held[o]; ok {
@@ -84,7 +83,7 @@ func (b *batch) alone() {
 	b.operations = nil
 }
 
-// expire finishes the operations that have waited long enough.
+// expire finishes the operations that have timed out.
 func (b *batch) expire(err error) {
 	now := time.Now()
 	var expired []*operation
@@ -93,13 +92,13 @@ func (b *batch) expire(err error) {
 			expired = append(expired, o)
 		}
 	}
-	b.give(err, expired)
+	b.fail(err, expired)
 }
 
-// give finishes operations with an error, and deletes their reservations. Those that cannot be deleted are left to the operator's
+// fail finishes operations with an error, and deletes their reservations. Those that cannot be deleted are left to the operator's
 // controller.
-func (b *batch) give(err error, operations []*operation) {
-	ctx, cancel := context.WithTimeout(context.Background(), giveLimit)
+func (b *batch) fail(err error, operations []*operation) {
+	ctx, cancel := context.WithTimeout(context.Background(), unreserveTimeout)
 	defer cancel()
 	operations = slices.Clone(operations)
 	_ = each(len(operations), func(i int) error {
@@ -116,10 +115,10 @@ func (b *batch) give(err error, operations []*operation) {
 	}
 }
 
-// giveLimit is how long the deletion of reservations may take while the API server does not answer.
-const giveLimit = 2 * time.Second
+// unreserveTimeout is how long the deletion of reservations may take while the API server does not answer.
+const unreserveTimeout = 2 * time.Second
 
-// finish hands an outcome over.
+// finish finishes an operation with an outcome.
 func (b *batch) finish(o *operation, outcome whereabouts.Outcome, err error) {
 	b.operations = slices.DeleteFunc(b.operations, func(other *operation) bool { return other == o })
 	delete(b.held, o)
@@ -127,7 +126,7 @@ func (b *batch) finish(o *operation, outcome whereabouts.Outcome, err error) {
 	b.store.finish(b.pool, o, outcome, err)
 }
 
-// attempt reads the pool, decides, reserves and writes once. Without an error, all operations are finished.
+// attempt reads the pool, decides, reserves and writes once. If it succeeds, all operations are finished.
 func (b *batch) attempt() error {
 	ctx, cancel := context.WithDeadline(context.Background(), b.until())
 	defer cancel()
@@ -143,11 +142,11 @@ func (b *batch) attempt() error {
 	for offset := range changes {
 		delete(left, offset)
 	}
-	asks, outcomes, err := b.assignments(ctx, left)
+	assigns, outcomes, err := b.assignments(ctx, left)
 	if err != nil {
 		return err
 	}
-	for i, o := range asks {
+	for i, o := range assigns {
 		if !outcomes[i].Address.IsValid() {
 			continue
 		}
@@ -159,7 +158,7 @@ func (b *batch) attempt() error {
 			delete(changes, offset)
 		}
 	}
-	if p.version == "" && len(asks) == 0 {
+	if p.version == "" && len(assigns) == 0 {
 		clear(changes)
 	}
 	if len(changes) > 0 {
@@ -167,7 +166,7 @@ func (b *batch) attempt() error {
 			return err
 		}
 	}
-	for i, o := range asks {
+	for i, o := range assigns {
 		b.finish(o, outcomes[i], nil)
 	}
 	for _, o := range slices.Clone(b.operations) {
@@ -176,7 +175,7 @@ func (b *batch) attempt() error {
 	return nil
 }
 
-// until is when the last operation gives up.
+// until returns the latest deadline of the operations.
 func (b *batch) until() time.Time {
 	var last time.Time
 	for _, o := range b.operations {
@@ -187,8 +186,7 @@ func (b *batch) until() time.Time {
 	return last
 }
 
-// releases adds what is released to the changes. Reservations are deleted first: if that fails, the allocation is found again by the
-// next attempt.
+// releases adds the released allocations to the changes. It deletes the reservations first: if that fails, the next attempt finds the allocation again.
 func (b *batch) releases(ctx context.Context, p pool, changes Change) error {
 	type removal struct {
 		address netip.Addr
@@ -217,29 +215,28 @@ func (b *batch) releases(ctx context.Context, p pool, changes Change) error {
 	})
 }
 
-// assignments decides which operation gets which address, and reserves the addresses. It decides again without addresses that turn out to be
-// reserved for others.
+// assignments decides the address of each operation, and reserves the addresses. It decides again if addresses are reserved for other owners.
 func (b *batch) assignments(ctx context.Context, allocations map[string]whereabouts.Allocation) ([]*operation, []whereabouts.Outcome, error) {
-	var asks []*operation
+	var assigns []*operation
 	var requests []whereabouts.Request
 	for _, o := range b.operations {
 		if o.release == nil {
-			asks, requests = append(asks, o), append(requests, o.request)
+			assigns, requests = append(assigns, o), append(requests, o.request)
 		}
 	}
 	for {
 		held := map[int]netip.Addr{}
-		for i, o := range asks {
+		for i, o := range assigns {
 			if a, ok := b.held[o]; ok {
 				held[i] = a
 			}
 		}
 		outcomes := whereabouts.Decide(allocations, requests, held, b.avoid)
-		lost, err := b.reserve(ctx, allocations, asks, outcomes)
+		lost, err := b.reserve(ctx, allocations, assigns, outcomes)
 		if err != nil || lost == 0 {
-			return asks, outcomes, err
+			return assigns, outcomes, err
 		}
-		if lost >= manyLost && b.reserved == nil {
+		if lost >= listReservationsAfter && b.reserved == nil {
 			if b.reserved, err = b.store.reserved(ctx); err != nil {
 				return nil, nil, err
 			}
@@ -247,20 +244,20 @@ func (b *batch) assignments(ctx context.Context, allocations map[string]whereabo
 	}
 }
 
-// manyLost is how many addresses of a batch are reserved elsewhere before all reservations are listed.
-const manyLost = 8
+// listReservationsAfter is how many addresses of a batch are reserved elsewhere before all reservations are listed.
+const listReservationsAfter = 8
 
-// avoid reports whether another owner has an address, as far as is known. Only the names of reservations are known, and not the owners:
-// what an owner in the batch has left behind is not assigned to it then, and removed by the operator's controller.
+// avoid reports whether an address is known to be reserved for another owner. The list of reservations has no owners: an address whose reservation
+// belongs to an owner of the batch is also avoided, and the operator's controller removes the reservation.
 func (b *batch) avoid(a netip.Addr) bool {
-	return b.elsewhere[a] || b.reserved != nil && b.reserved[whereabouts.ReservationName(b.pool.NetworkName, a)]
+	return b.reservedElsewhere[a] || b.reserved != nil && b.reserved[whereabouts.ReservationName(b.pool.NetworkName, a)]
 }
 
-// reserve creates the reservations of outcomes that need one, and returns how many addresses others have.
-func (b *batch) reserve(ctx context.Context, allocations map[string]whereabouts.Allocation, asks []*operation, outcomes []whereabouts.Outcome) (lost int, err error) {
+// reserve creates the reservations of outcomes, and returns the number of addresses that other owners have reserved.
+func (b *batch) reserve(ctx context.Context, allocations map[string]whereabouts.Allocation, assigns []*operation, outcomes []whereabouts.Outcome) (lost int, err error) {
 	var mu sync.Mutex
-	err = each(len(asks), func(i int) error {
-		o, a := asks[i], outcomes[i].Address
+	err = each(len(assigns), func(i int) error {
+		o, a := assigns[i], outcomes[i].Address
 		mu.Lock()
 		before, isHeld := b.held[o]
 		unchanged := a.IsValid() && allocations[o.request.Range.Offset(a)] == o.request.Owner
@@ -285,10 +282,10 @@ func (b *batch) reserve(ctx context.Context, allocations map[string]whereabouts.
 		case ok && outcomes[i].New:
 			b.held[o] = a
 		case !ok && outcomes[i].New:
-			b.elsewhere[a] = true
+			b.reservedElsewhere[a] = true
 			lost++
 		case !ok:
-			// The pool has the address for the owner, and another pool reserved it since: an early version assigned it twice.
+			// The pool has the address for the owner, and another pool reserved it: an early version assigned it twice.
 			b.store.log.Warn("an address is reserved for another owner, too", "pool", b.pool.Name(), "address", a, "pod", o.request.Owner.PodRef)
 		}
 		return nil
@@ -296,13 +293,13 @@ func (b *batch) reserve(ctx context.Context, allocations map[string]whereabouts.
 	return lost, err
 }
 
-// each calls a function for the numbers up to n, some at once, and returns the first error after all have ended.
+// each calls a function for the numbers below n, with limited concurrency, and returns the first error after all calls have ended.
 func each(n int, f func(int) error) error {
 	var (
 		group sync.WaitGroup
 		mu    sync.Mutex
 		first error
-		slots = make(chan struct{}, reserveAtOnce)
+		slots = make(chan struct{}, maxConcurrentReservations)
 	)
 	for i := range n {
 		slots <- struct{}{}

@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Unavailable is the error of a request that succeeds when the API server answers, or serves the kinds of whereabouts.
+// Unavailable is the error of a request that failed because the API server is unreachable or does not serve the kinds of whereabouts.
 type Unavailable struct{ Err error }
 
 func (e *Unavailable) Error() string {
-	if unserved(e.Err) {
+	if kindNotServed(e.Err) {
 		return fmt.Sprintf("the API server does not serve the kinds of %s (yet); addresses are assigned as soon as it does: %v", GroupVersion, e.Err)
 	}
 	return fmt.Sprintf("the API server, which has the addresses that are in use, does not answer; the request is repeated: %v", e.Err)
@@ -23,17 +23,17 @@ func (e *Unavailable) Error() string {
 // Unwrap returns the cause.
 func (e *Unavailable) Unwrap() error { return e.Err }
 
-// Passing returns an error that passes by repeating as *Unavailable, and others as they are.
-func Passing(err error) error {
-	if err == nil || !passing(err) {
+// AsUnavailable returns a transient error as *Unavailable, and other errors unchanged.
+func AsUnavailable(err error) error {
+	if err == nil || !transient(err) {
 		return err
 	}
 	return &Unavailable{Err: err}
 }
 
-// passing reports whether an error is one of the way to the API server, or of its state, and not of the request.
-func passing(err error) bool {
-	if unserved(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+// transient reports whether an error comes from the connection to the API server or its state, and not from the request.
+func transient(err error) bool {
+	if kindNotServed(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
 	}
 	var status apierrors.APIStatus
@@ -44,11 +44,11 @@ func passing(err error) bool {
 	return code == 0 || code == 404 || code == 429 || code >= 500
 }
 
-// collided reports whether another client has changed or created an object meanwhile.
-func collided(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+// conflicting reports whether another client has changed or created the object.
+func conflicting(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// unserved reports whether the API server does not know the kind.
-func unserved(err error) bool {
+// kindNotServed reports whether the API server does not know the kind.
+func kindNotServed(err error) bool {
 	if _, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
 		return true
 	}
@@ -58,5 +58,5 @@ func unserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// missing reports that an object does not exist. That its kind is not served is another error with the same code.
-func missing(err error) bool { return apierrors.IsNotFound(err) && !unserved(err) }
+// isNotFound reports whether an object does not exist. A kind that is not served is another error with the same code.
+func isNotFound(err error) bool { return apierrors.IsNotFound(err) && !kindNotServed(err) }

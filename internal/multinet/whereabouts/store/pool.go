@@ -22,7 +22,7 @@ type pool struct {
 
 func (s *Store) readPool(ctx context.Context, p whereabouts.Pool) (pool, error) {
 	u, err := s.get(ctx, KindPool, p.Name())
-	if missing(err) {
+	if isNotFound(err) {
 		return pool{}, nil
 	}
 	if err != nil {
@@ -45,13 +45,13 @@ func ReadPool(u *unstructured.Unstructured) (map[string]whereabouts.Allocation, 
 	return read.Spec.Allocations, nil
 }
 
-// Change is what becomes of the allocation at an offset; nil removes it.
+// Change maps offsets to new allocations; nil removes the allocation.
 type Change map[string]*whereabouts.Allocation
 
-// WritePool applies changes to an IPPool of a version, which is empty for one that does not exist. It fails with a conflict if there
-// is another version. Which client set which allocation is not recorded in managedFields, which would double the size of the object.
+// WritePool applies changes to an IPPool of a resource version, which is empty if the object does not exist. It fails with a conflict if the object has
+// another version. It clears managedFields, which would double the size of the object.
 func WritePool(ctx context.Context, c client.Client, namespace string, p whereabouts.Pool, version string, changes Change) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	u := newObject(KindPool, namespace, p.Name())
 	if version == "" {

@@ -14,7 +14,7 @@ type operation struct {
 	release     *Release
 	overlapping bool
 
-	// until is when waiting for the API server ends.
+	// until is the deadline for retries.
 	until time.Time
 	// outcome and err are set before done is closed.
 	outcome whereabouts.Outcome
@@ -22,23 +22,23 @@ type operation struct {
 	done    chan struct{}
 
 	mu sync.Mutex
-	// abandoned is true if the caller has not waited for the outcome.
+	// abandoned is true if the caller no longer waits for the outcome.
 	abandoned, finished bool
 }
 
-// queue are the operations that wait while a write of the same pool is under way.
+// queue has the operations that wait for a write of the same pool.
 type queue struct{ waiting []*operation }
 
-// run has an operation carried out, together with others that wait for the same pool.
+// run carries out an operation, in a batch with others that wait for the same pool.
 func (s *Store) run(ctx context.Context, pool whereabouts.Pool, o *operation) error {
-	patience := s.Patience
-	if patience == 0 {
-		patience = defaultPatience
+	timeout := s.RetryTimeout
+	if timeout == 0 {
+		timeout = defaultRetryTimeout
 	}
-	o.done, o.until = make(chan struct{}), time.Now().Add(patience)
-	// The caller gets the reason, and not only that it took too long.
-	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-answerIn).Before(o.until) {
-		o.until = deadline.Add(-answerIn)
+	o.done, o.until = make(chan struct{}), time.Now().Add(timeout)
+	// The operation times out before the caller does, so that the caller gets the cause.
+	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-responseReserve).Before(o.until) {
+		o.until = deadline.Add(-responseReserve)
 	}
 	s.enqueue(pool, o)
 	select {
@@ -55,8 +55,8 @@ func (s *Store) run(ctx context.Context, pool whereabouts.Pool, o *operation) er
 	return ctx.Err()
 }
 
-// answerIn is how much earlier than the end of the caller's patience an operation gives up.
-const answerIn = time.Second
+// responseReserve is the time between the deadline of an operation and that of its caller.
+const responseReserve = time.Second
 
 func (s *Store) enqueue(pool whereabouts.Pool, o *operation) {
 	s.mu.Lock()
@@ -69,7 +69,7 @@ func (s *Store) enqueue(pool whereabouts.Pool, o *operation) {
 	go s.work(pool)
 }
 
-// work carries out the operations of a pool until none waits.
+// work carries out the operations of a pool until the queue is empty.
 func (s *Store) work(pool whereabouts.Pool) {
 	for {
 		s.mu.Lock()
@@ -79,13 +79,13 @@ func (s *Store) work(pool whereabouts.Pool) {
 			s.mu.Unlock()
 			return
 		}
-		together := q.waiting[:min(len(q.waiting), mostTogether)]
-		q.waiting = append([]*operation(nil), q.waiting[len(together):]...)
+		next := q.waiting[:min(len(q.waiting), maxBatch)]
+		q.waiting = append([]*operation(nil), q.waiting[len(next):]...)
 		s.mu.Unlock()
 
 		b := batch{store: s, pool: pool}
-		for _, o := range together {
-			if o.begin() {
+		for _, o := range next {
+			if o.stillWanted() {
 				b.operations = append(b.operations, o)
 			}
 		}
@@ -93,14 +93,14 @@ func (s *Store) work(pool whereabouts.Pool) {
 	}
 }
 
-// begin reports whether the caller still waits.
-func (o *operation) begin() bool {
+// stillWanted reports whether the caller waits for the outcome.
+func (o *operation) stillWanted() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.abandoned
 }
 
-// finish hands the outcome to the caller. What no caller takes is released.
+// finish passes the outcome to the caller. If the caller no longer waits, it releases a new address.
 func (s *Store) finish(pool whereabouts.Pool, o *operation, outcome whereabouts.Outcome, err error) {
 	o.mu.Lock()
 	o.outcome, o.err, o.finished = outcome, err, true
@@ -111,7 +111,7 @@ func (s *Store) finish(pool whereabouts.Pool, o *operation, outcome whereabouts.
 		owner := o.request.Owner
 		s.enqueue(pool, &operation{
 			release:     &Release{ContainerID: owner.ContainerID, IfName: owner.IfName, Address: outcome.Address, Claims: true},
-			overlapping: o.overlapping, done: make(chan struct{}), until: time.Now().Add(defaultPatience),
+			overlapping: o.overlapping, done: make(chan struct{}), until: time.Now().Add(defaultRetryTimeout),
 		})
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// reserve creates the reservation of an address, which no other pool of the same network name can have then. ok is false if another
-// owner has it. A reservation of the owner, for example of an earlier sandbox of the pod, is taken over.
+// reserve creates the reservation of an address, so that no other pool of the same network name can assign it. ok is false if another owner has it. It
+// takes over a reservation of the same owner, for example of an earlier sandbox of the pod.
 func (s *Store) reserve(ctx context.Context, networkName string, a netip.Addr, owner whereabouts.Allocation) (ok bool, err error) {
 	name := whereabouts.ReservationName(networkName, a)
-	for range 3 { // it may be deleted between two calls
+	for range 3 { // the reservation may be deleted between two requests
 		u := newObject(KindReservation, s.namespace, name)
 		u.Object["spec"] = reservation(owner, false)
-		call, cancel := context.WithTimeout(ctx, callLimit)
+		call, cancel := context.WithTimeout(ctx, requestTimeout)
 		err = s.client.Create(call, u)
 		cancel()
 		if err == nil {
@@ -32,7 +32,7 @@ func (s *Store) reserve(ctx context.Context, networkName string, a netip.Addr, o
 			return false, fmt.Errorf("reserve %s: %w", a, err)
 		}
 		existing, err := s.get(ctx, KindReservation, name)
-		if missing(err) {
+		if isNotFound(err) {
 			continue
 		}
 		if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) reserve(ctx context.Context, networkName string, a netip.Addr, o
 		if held == owner {
 			return true, nil
 		}
-		if err := s.takeOver(ctx, existing, owner); !collided(err) && !missing(err) {
+		if err := s.takeOver(ctx, existing, owner); !conflicting(err) && !isNotFound(err) {
 			return err == nil, err
 		}
 	}
@@ -59,15 +59,15 @@ func (s *Store) takeOver(ctx context.Context, existing *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("encode reservation: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return s.client.Patch(ctx, existing, client.RawPatch(types.MergePatchType, body))
 }
 
-// unreserve deletes the reservation of an address if it is that of a former owner.
+// unreserve deletes the reservation of an address if it belongs to a former owner.
 func (s *Store) unreserve(ctx context.Context, networkName string, a netip.Addr, former whereabouts.Allocation) error {
 	existing, err := s.get(ctx, KindReservation, whereabouts.ReservationName(networkName, a))
-	if missing(err) {
+	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -79,9 +79,9 @@ func (s *Store) unreserve(ctx context.Context, networkName string, a netip.Addr,
 	return DeleteReservation(ctx, s.client, existing)
 }
 
-// DeleteReservation deletes the version of a reservation that was read. One that is gone is no error; one that has changed is a conflict.
+// DeleteReservation deletes a reservation in the version that was read. A missing reservation is no error; a changed one is a conflict.
 func DeleteReservation(ctx context.Context, c client.Client, u *unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	uid, version := u.GetUID(), u.GetResourceVersion()
 	err := c.Delete(ctx, u, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -91,7 +91,7 @@ func DeleteReservation(ctx context.Context, c client.Client, u *unstructured.Uns
 	return nil
 }
 
-// reservation is the specification of a reservation, whose keys are those of an allocation but for the container's.
+// reservation returns the spec of a reservation. Its keys are those of an allocation, except for the container ID.
 func reservation(owner whereabouts.Allocation, nulls bool) map[string]any {
 	out := members(owner, nulls)
 	out["containerid"] = owner.ContainerID
@@ -99,7 +99,7 @@ func reservation(owner whereabouts.Allocation, nulls bool) map[string]any {
 	return out
 }
 
-// ReadReservation returns who has a reservation.
+// ReadReservation returns the owner of a reservation.
 func ReadReservation(u *unstructured.Unstructured) whereabouts.Allocation {
 	get := func(key string) string {
 		value, _, _ := unstructured.NestedString(u.Object, "spec", key)
@@ -111,9 +111,9 @@ func ReadReservation(u *unstructured.Unstructured) whereabouts.Allocation {
 	}
 }
 
-// reserved returns the names of all reservations. It is asked for when many addresses turn out to be reserved.
+// reserved returns the names of all reservations.
 func (s *Store) reserved(ctx context.Context) (map[string]bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(GroupVersion.WithKind(KindReservation.Kind + "List"))

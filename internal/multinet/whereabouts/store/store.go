@@ -1,10 +1,10 @@
-// Package store keeps the addresses of ranges in the API objects of whereabouts: IPPool, OverlappingRangeIPReservation and
-// NodeSlicePool. Writers of a pool do not wait for one another: each write names the version of the pool that it is based on, and is
-// decided again if there is a newer one. Requests of this process that wait for the same pool share a write.
+// Package store stores the addresses of ranges in the API objects of whereabouts: IPPool, OverlappingRangeIPReservation and NodeSlicePool. Writers use
+// optimistic concurrency: a write names the resource version of the pool, and is decided again after a conflict. Requests of this process that wait for
+// the same pool share a write.
 //
-// If ranges overlap, the reservation of an address, whose name is the address, is created before the pool is written, and deleted before
-// the address is removed from the pool. A process that ends between the two leaves a reservation or an allocation, which a repeated
-// DEL or the operator's controller removes; no address is ever assigned twice.
+// If ranges overlap, the reservation of an address is created before the pool is written, and deleted before the address is removed from the pool. A
+// process that ends between the two leaves a reservation or an allocation, which a repeated DEL or the operator's controller removes; no address is
+// assigned twice.
 package store
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
-// GroupVersion is that of all kinds of whereabouts.
+// GroupVersion is the API group and version of whereabouts.
 var GroupVersion = schema.GroupVersion{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1"}
 
 // The kinds of whereabouts.
@@ -35,25 +35,25 @@ var (
 )
 
 const (
-	// callLimit is how long one request to the API server may take.
-	callLimit = 10 * time.Second
-	// pingLimit is the same for the question whether the API server answers.
-	pingLimit = 2 * time.Second
-	// defaultPatience is how long a request is repeated while the API server does not answer.
-	defaultPatience = 20 * time.Second
-	// mostTogether is how many requests share a write.
-	mostTogether = 256
-	// reserveAtOnce is how many reservations are written at once.
-	reserveAtOnce = 16
+	// requestTimeout bounds one request to the API server.
+	requestTimeout = 10 * time.Second
+	// pingTimeout is the same for Ping.
+	pingTimeout = 2 * time.Second
+	// defaultRetryTimeout is how long a request is retried while the API server is unreachable.
+	defaultRetryTimeout = 20 * time.Second
+	// maxBatch is the maximum number of requests that share a write.
+	maxBatch = 256
+	// maxConcurrentReservations is the maximum number of reservations that are written at once.
+	maxConcurrentReservations = 16
 )
 
-// Store assigns and releases addresses. It may be used by many callers at once.
+// Store assigns and releases addresses. It is safe for concurrent use.
 type Store struct {
 	client    client.Client
 	namespace string
 	log       *slog.Logger
-	// Patience is how long a request is repeated while the API server does not answer; 20 s if it is 0.
-	Patience time.Duration
+	// RetryTimeout is how long a request is retried while the API server is unreachable; 0 means 20 s.
+	RetryTimeout time.Duration
 
 	mu     sync.Mutex
 	queues map[whereabouts.Pool]*queue
@@ -64,25 +64,25 @@ func New(c client.Client, namespace string, log *slog.Logger) *Store {
 	return &Store{client: c, namespace: namespace, log: log, queues: map[whereabouts.Pool]*queue{}}
 }
 
-// Assign gives the owner of a request an address of a pool. An outcome without an address is no error: no address is free, or the
-// requested one is not. If overlapping is true, no other pool of the same network name has the address. What was assigned for a
-// caller whose context has ended is released. An error of type *Unavailable passes by repeating the request.
+// Assign assigns an address of a pool to the owner of a request. An outcome without an address is no error: no address is free, or the requested one is
+// not. If overlapping is true, no other pool of the same network name has the address. If the context ends, the address is released. After an error of
+// type *Unavailable, the request can be repeated.
 func (s *Store) Assign(ctx context.Context, pool whereabouts.Pool, overlapping bool, r whereabouts.Request) (whereabouts.Outcome, error) {
 	o := &operation{request: r, overlapping: overlapping}
 	err := s.run(ctx, pool, o)
 	return o.outcome, err
 }
 
-// Release describes what is removed from a pool: what an interface of a sandbox has.
+// Release selects the addresses of an interface of a sandbox to remove from a pool.
 type Release struct {
 	ContainerID, IfName string
-	// Address is the only address that is removed; not valid for all.
+	// Address is the address to remove; not valid for all.
 	Address netip.Addr
-	// Claims is true if addresses that an IPAMClaim keeps are removed as well.
+	// Claims is true to also remove addresses that an IPAMClaim keeps.
 	Claims bool
 }
 
-// Release removes addresses from a pool. What is missing is no error, the pool included.
+// Release removes addresses from a pool. A missing address or pool is no error.
 func (s *Store) Release(ctx context.Context, pool whereabouts.Pool, overlapping bool, r Release) error {
 	return s.run(ctx, pool, &operation{release: &r, overlapping: overlapping})
 }
@@ -90,26 +90,26 @@ func (s *Store) Release(ctx context.Context, pool whereabouts.Pool, overlapping 
 // Allocations returns the content of a pool, by offset; it is empty if the pool does not exist.
 func (s *Store) Allocations(ctx context.Context, pool whereabouts.Pool) (map[string]whereabouts.Allocation, error) {
 	p, err := s.readPool(ctx, pool)
-	return p.allocations, Passing(err)
+	return p.allocations, AsUnavailable(err)
 }
 
 // Ping returns an error while pools cannot be read.
 func (s *Store) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(GroupVersion.WithKind(KindPool.Kind + "List"))
-	return Passing(s.client.List(ctx, list, client.InNamespace(s.namespace), client.Limit(1)))
+	return AsUnavailable(s.client.List(ctx, list, client.InNamespace(s.namespace), client.Limit(1)))
 }
 
-// Slice returns the part of a range that a node has, from the NodeSlicePool of a name; ok is false if it has none yet.
+// Slice returns the slice of a node from the NodeSlicePool of a name; ok is false if the node has none yet.
 func (s *Store) Slice(ctx context.Context, name, node string) (slice netip.Prefix, ok bool, err error) {
 	u, err := s.get(ctx, KindSlicePool, name)
-	if missing(err) {
+	if isNotFound(err) {
 		return netip.Prefix{}, false, nil
 	}
 	if err != nil {
-		return netip.Prefix{}, false, Passing(fmt.Errorf("read NodeSlicePool %s: %w", name, err))
+		return netip.Prefix{}, false, AsUnavailable(fmt.Errorf("read NodeSlicePool %s: %w", name, err))
 	}
 	_, slices, err := ReadSlices(u)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) Slice(ctx context.Context, name, node string) (slice netip.Prefi
 	return netip.Prefix{}, false, nil
 }
 
-// ReadSlices reads a NodeSlicePool: the range and the prefix length of slices as they are written, and who has which.
+// ReadSlices reads a NodeSlicePool: its spec, and the slices of nodes.
 func ReadSlices(u *unstructured.Unstructured) (spec SliceSpec, slices []whereabouts.Slice, err error) {
 	var read struct {
 		Spec   SliceSpec `json:"spec"`
@@ -141,13 +141,13 @@ func ReadSlices(u *unstructured.Unstructured) (spec SliceSpec, slices []whereabo
 	return read.Spec, read.Status.Allocations, nil
 }
 
-// SliceSpec is the specification of a NodeSlicePool.
+// SliceSpec is the spec of a NodeSlicePool.
 type SliceSpec struct {
 	Range     string `json:"range"`
 	SliceSize string `json:"sliceSize"`
 }
 
-// newObject is an empty object of a kind.
+// newObject returns an empty object of a kind.
 func newObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
@@ -157,7 +157,7 @@ func newObject(kind schema.GroupVersionKind, namespace, name string) *unstructur
 }
 
 func (s *Store) get(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	u := newObject(kind, s.namespace, name)
 	return u, s.client.Get(ctx, client.ObjectKeyFromObject(u), u)

@@ -15,11 +15,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// definitionNames are the names of the CRDs that the component comes with, sorted.
-func definitionNames() []string {
+// crdNames returns the sorted names of the component's CRDs.
+func crdNames() []string {
 	entries, err := assets.ReadDir("assets/definitions")
 	if err != nil {
-		panic(err) // assets are part of the program
+		panic(err) // assets are embedded in the binary
 	}
 	var names []string
 	for _, e := range entries {
@@ -28,19 +28,19 @@ func definitionNames() []string {
 	return names
 }
 
-// addDefinitions adds the CRDs but for those that are not the operator's.
-func addDefinitions(list *manifest.List, foreign map[string]bool) {
-	for _, name := range definitionNames() {
+// addCRDs adds the CRDs except those that the operator does not own.
+func addCRDs(list *manifest.List, foreign map[string]bool) {
+	for _, name := range crdNames() {
 		if !foreign[name] {
 			manifest.AddAsset[apiextensionsv1.CustomResourceDefinition](list, "definitions/"+name, nil)
 		}
 	}
 }
 
-// foreignDefinitions returns which of the CRDs exist and are not the operator's: another component serves these APIs, which stay as they are.
-func foreignDefinitions(ctx context.Context, r client.Reader) (map[string]bool, error) {
+// foreignCRDs returns the CRDs that exist and that the operator does not own: another component provides these APIs, and they are not changed.
+func foreignCRDs(ctx context.Context, r client.Reader) (map[string]bool, error) {
 	foreign := map[string]bool{}
-	for _, name := range definitionNames() {
+	for _, name := range crdNames() {
 		crd := &metav1.PartialObjectMetadata{}
 		crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 		err := r.Get(ctx, client.ObjectKey{Name: name}, crd)

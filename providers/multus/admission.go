@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// label is the name of a namespace or of a definition, shortForm one network in the short form of the annotation.
+	// label matches the name of a namespace or of a definition, shortForm one network in the short form of the annotation.
 	label     = `[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?`
 	shortForm = `\s*(` + label + `/)?` + label + `(@[!-~]{1,15})?\s*`
 )
 
-// guards are what the API server can find about the annotations of a pod before it has a node. The daemon of the node checks all of it, and more, so
-// that pods are created where the policy cannot be evaluated. CEL cannot read JSON: the long form of the annotations is left to the daemon.
-func guards() []provider.Guard {
+// admissionPolicies returns the checks of pod annotations at admission. The daemon of the node performs the same checks and more, so that pods may be created
+// if the policy cannot be evaluated. CEL cannot parse JSON: the long form of the annotations is checked only by the daemon.
+func admissionPolicies() []provider.Guard {
 	has := func(annotation string) string {
 		return fmt.Sprintf("object.metadata.?annotations[?%q].orValue('') != ''", annotation)
 	}
