@@ -40,15 +40,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-// The names under which kubectl starts the program, and the command of cobra that completes words.
+// The names under which kubectl starts the program, and cobra's command for completions.
 const (
 	plugin     = "kubectl-cno"
 	completer  = "kubectl_complete-cno"
 	completion = cobra.ShellCompRequestCmd
 )
 
-// command makes the whole tree of commands for the name that the program was started under. colored says whether answers
-// go to a terminal that wants colours.
+// command returns the tree of commands for the name under which the program was started. colored reports whether output goes
+// to a terminal with colours.
 func command(name string, colored func() bool) *cobra.Command {
 	p := pipeline.Pipeline{Registry: networks.Registry()}
 	root := &cobra.Command{
@@ -83,7 +83,7 @@ wrong. The help of each command has the details.`,
 	return root
 }
 
-// versions makes the command that prints the program's version, as the flag does.
+// versions returns the command that prints the program's version, as the flag does.
 func versions(version string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -101,7 +101,7 @@ Exit status: 0 printed.`,
 	}
 }
 
-// completions makes the command that prints scripts for shells.
+// completions returns the command that prints completion scripts for shells.
 func completions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -134,7 +134,7 @@ Exit status: 0 printed; 2 the shell is not known.`,
 	}
 }
 
-// rename has the help of all commands say how the plugin is called.
+// rename replaces the program's name with the plugin's in the help of all commands.
 func rename(root *cobra.Command) {
 	var verbs []string
 	for _, c := range root.Commands() {

@@ -1,43 +1,41 @@
-// Package connectivity decides which connections of the cluster are checked, what a check's status says of the samples
-// that were taken, and which nodes cannot be reached according to all checks together.
+// Package connectivity plans the connectivity checks of a cluster, records samples in the status of a check, and summarizes the results of
+// all checks.
 //
-// A check is a PodNetworkConnectivityCheck: one source pod that connects to one endpoint repeatedly. Every node's
-// target is checked from SourcesPerNode sources on other nodes, and everything that is not a node's from every source; so the number of
-// checks grows with the nodes, and not with pairs of them, while the number of sources grows so slowly that each has about
-// NodesPerSource nodes to check.
+// A check is a PodNetworkConnectivityCheck: one source pod that repeatedly connects to one endpoint. Every node's target is checked from
+// SourcesPerNode sources on other nodes, and every other target from every source. So the number of checks grows linearly with the nodes;
+// the number of sources grows so that each has about NodesPerSource nodes to check.
 //
-// It is pure: it neither connects nor reads, and the time is an argument.
+// The package is pure: it neither connects nor reads, and takes the time as an argument.
 package connectivity
 
-// Names of what runs in the cluster. Users and tools know them from OpenShift.
+// Names in the cluster, the same as in OpenShift.
 const (
-	// Namespace is where sources and targets run, and where the checks are.
+	// Namespace is the namespace of sources, targets and checks.
 	Namespace = "openshift-network-diagnostics"
 	// SourceName is the name of the sources' Deployment and Service, and the value of their label app.
 	SourceName = "network-check-source"
-	// TargetName is the same of the targets' DaemonSet.
+	// TargetName is the name of the targets' DaemonSet and Service, and the value of their label app.
 	TargetName = "network-check-target"
-	// SourceLabel is the label of a check that holds the name of its source pod, so that a source reads its own checks and
-	// no others.
+	// SourceLabel is the label of a check with the name of its source pod, by which a source selects its checks.
 	SourceLabel = "networkoperator.openshift.io/check-source-pod"
-	// TargetPort is the port of pods on which targets answer HTTP.
+	// TargetPort is the pod port on which targets serve HTTP.
 	TargetPort = 8080
 	// MetricsPort is the port on which sources serve metrics.
 	MetricsPort = 17698
 )
 
 const (
-	// SourcesPerNode is from how many sources each node is checked. Two of them can contradict one another, which is what
-	// they are there for: that one alone cannot reach a node says as much of the source as of the node.
+	// SourcesPerNode is the number of sources that check each node. Two of them are needed to distinguish a fault of the node from one of
+	// the source.
 	SourcesPerNode = 2
-	// NodesPerSource is how many nodes a source checks, on average and at most, where there are enough of them.
+	// NodesPerSource is the average number of nodes that a source checks in large clusters.
 	NodesPerSource = 500
-	// LeastSources is how many sources there are in small clusters, one a node.
-	LeastSources = 3
+	// MinSources is the minimum number of sources, at most one per node.
+	MinSources = 3
 )
 
-// Sources is how many sources a cluster of so many nodes has.
+// Sources returns the number of sources for a number of nodes.
 func Sources(nodes int) int {
-	wanted := max(LeastSources, (nodes*SourcesPerNode+NodesPerSource-1)/NodesPerSource)
+	wanted := max(MinSources, (nodes*SourcesPerNode+NodesPerSource-1)/NodesPerSource)
 	return max(1, min(wanted, nodes))
 }

@@ -6,16 +6,16 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Enabled reports whether connectivity is to be checked. What the cluster's configuration says counts, if it says anything;
-// else whether the network's specification turns it off. said is nil where there is no such configuration.
-func Enabled(said *configv1.NetworkDiagnostics, disabled bool) bool {
-	if said == nil || empty(*said) {
+// Enabled reports whether connectivity checks are enabled. The cluster's configuration takes precedence over the network's specification
+// unless it is empty. config is nil if there is none.
+func Enabled(config *configv1.NetworkDiagnostics, disabled bool) bool {
+	if config == nil || empty(*config) {
 		return !disabled
 	}
-	return said.Mode != configv1.NetworkDiagnosticsDisabled
+	return config.Mode != configv1.NetworkDiagnosticsDisabled
 }
 
-// empty reports whether nothing is said. An empty map or list says no more than none.
+// empty reports whether the configuration has no values. Empty maps and lists count as unset.
 func empty(d configv1.NetworkDiagnostics) bool {
 	for _, placement := range []reflect.Value{reflect.ValueOf(d.SourcePlacement), reflect.ValueOf(d.TargetPlacement)} {
 		for i := range placement.NumField() {

@@ -13,20 +13,20 @@ func TestTheClustersConfigurationTakesPrecedence(t *testing.T) {
 	blank := &configv1.NetworkDiagnostics{SourcePlacement: configv1.NetworkDiagnosticsSourcePlacement{NodeSelector: map[string]string{}}}
 	for _, tc := range []struct {
 		why      string
-		said     *configv1.NetworkDiagnostics
+		config   *configv1.NetworkDiagnostics
 		disabled bool
 		want     bool
 	}{
-		{"no one says anything", nil, false, true},
+		{"nothing is set", nil, false, true},
 		{"the former switch", nil, true, false},
-		{"an empty struct says nothing", &configv1.NetworkDiagnostics{}, true, false},
-		{"nor do empty maps", blank, true, false},
+		{"an empty struct is unset", &configv1.NetworkDiagnostics{}, true, false},
+		{"empty maps are unset", blank, true, false},
 		{"disabled", &configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}, false, false},
-		{"all, whatever the former switch says", &configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}, true, true},
-		{"who says where, wants it", placed, true, true},
-		{"who says what is tolerated, too", tolerant, true, true},
+		{"all, regardless of the former switch", &configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}, true, true},
+		{"a placement enables checks", placed, true, true},
+		{"tolerations enable checks", tolerant, true, true},
 	} {
-		if got := Enabled(tc.said, tc.disabled); got != tc.want {
+		if got := Enabled(tc.config, tc.disabled); got != tc.want {
 			t.Errorf("%s: %v", tc.why, got)
 		}
 	}

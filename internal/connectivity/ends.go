@@ -2,17 +2,17 @@ package connectivity
 
 import "strings"
 
-// Ends are what the name of a check says.
+// Ends are the two ends of a check, according to its name.
 type Ends struct {
 	// Source is the node of the source.
 	Source string
-	// Target is the node of the target if Node is true, and the target's own name otherwise.
+	// Target is the node of the target if Node is true; otherwise it is the name of the target.
 	Target string
 	Node   bool
 }
 
-// EndsOf returns a function that reads the names of checks, which Names.Check made with the names of these nodes. ok is false for a name
-// that is not one, or is of a node that is not among them.
+// EndsOf returns a function that parses names of checks that Names.Check made with the names of these nodes. ok is false for other names,
+// and for nodes that are not in the list.
 func EndsOf(nodes []string) func(check string) (e Ends, ok bool) {
 	full := make(map[string]string, len(nodes))
 	names := NewNames(nodes)
@@ -24,7 +24,7 @@ func EndsOf(nodes []string) func(check string) (e Ends, ok bool) {
 		if !ok {
 			return Ends{}, false
 		}
-		// The names of nodes may contain the separator, too: a target that is a node decides, or else the longest source.
+		// Names of nodes may contain the separator, too. A split whose target is a node wins; otherwise the one with the longest source.
 		const separator = "-to-"
 		var last Ends
 		for at := 0; ; at++ {
@@ -33,13 +33,13 @@ func EndsOf(nodes []string) func(check string) (e Ends, ok bool) {
 				return last, last.Source != ""
 			}
 			at += next
-			source, known := full[rest[:at]]
-			if !known {
+			source, ok := full[rest[:at]]
+			if !ok {
 				continue
 			}
 			target := rest[at+len(separator):]
-			if short, is := strings.CutPrefix(target, TargetName+"-"); is {
-				if node, known := full[short]; known {
+			if short, ok := strings.CutPrefix(target, TargetName+"-"); ok {
+				if node, ok := full[short]; ok {
 					return Ends{source, node, true}, true
 				}
 			}

@@ -35,7 +35,7 @@ func FuzzNamesOfChecksAreValidAndDiffer(f *testing.F) {
 		names := NewNames([]string{a, b})
 		first, second := names.Check(a, TargetName+"-"+names.Of(b)), names.Check(b, TargetName+"-"+names.Of(a))
 		for _, n := range []string{first, second} {
-			if problems := validation.IsDNS1123Subdomain(n); len(problems) > 0 || !IsOurs(n) {
+			if problems := validation.IsDNS1123Subdomain(n); len(problems) > 0 || !IsCheckName(n) {
 				t.Errorf("%q: %v", n, problems)
 			}
 		}

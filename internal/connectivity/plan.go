@@ -5,44 +5,44 @@ import (
 	"slices"
 )
 
-// Source is a pod that checks.
+// Source is a source pod.
 type Source struct {
 	Node, Pod string
-	// Ready is true if the pod works: it runs, and has reached the API server lately.
+	// Ready is true if the pod is running and has recently reached the API server.
 	Ready bool
 }
 
-// Target is what sources connect to.
+// Target is a target of checks.
 type Target struct {
 	// Name is the part of the name of a check after "-to-".
 	Name string
 	// Endpoint is host:port.
 	Endpoint string
-	// Node is set for the target of a node.
+	// Node is the node of the target; empty for other targets.
 	Node string
 }
 
-// Check is one source that checks one target.
+// Check is a pair of source and target.
 type Check struct {
-	// Name is that of the object.
+	// Name is the name of the object.
 	Name string
-	// SourceNode, and NodeUID, which is its UID, own the check: it goes with the node.
+	// SourceNode is the node that owns the check, NodeUID its UID.
 	SourceNode, NodeUID string
 	SourcePod           string
 	Target              Target
 }
 
-// World is what checks are planned from.
-type World struct {
-	// Nodes maps the names of all nodes to their UIDs. Sources and targets of others are left out.
+// Topology is the input of Plan.
+type Topology struct {
+	// Nodes maps the names of all nodes to their UIDs. Sources and targets on other nodes are ignored.
 	Nodes   map[string]string
 	Sources []Source
 	Targets []Target
 }
 
-// Plan returns the checks for a world, ordered by name. It does not depend on the order of what it is given. A
-// node or source that comes or goes changes the checks that it takes part in, those in whose place it is chosen, and no others.
-func Plan(w World) []Check {
+// Plan returns the checks for a topology, ordered by name. The result does not depend on the order of the input. Adding or removing a node
+// or source changes only the checks that it takes part in and those that replace them.
+func Plan(w Topology) []Check {
 	all := make([]string, 0, len(w.Nodes))
 	for n := range w.Nodes {
 		all = append(all, n)
@@ -72,13 +72,12 @@ func Plan(w World) []Check {
 	return checks
 }
 
-func check(w World, names Names, s Source, t Target) Check {
+func check(w Topology, names Names, s Source, t Target) Check {
 	return Check{Name: names.Check(s.Node, t.Name), SourceNode: s.Node, NodeUID: w.Nodes[s.Node], SourcePod: s.Pod, Target: t}
 }
 
-// onePerNode returns the sources on nodes that exist, at most one each: while a source is replaced, there are two, and the
-// one that works counts.
-func onePerNode(w World) []Source {
+// onePerNode returns at most one source per existing node. While a source is replaced there are two, and the ready one is chosen.
+func onePerNode(w Topology) []Source {
 	sources := slices.Clone(w.Sources)
 	slices.SortFunc(sources, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), -compareBool(a.Ready, b.Ready), cmp.Compare(a.Pod, b.Pod))
@@ -87,7 +86,7 @@ func onePerNode(w World) []Source {
 	return slices.DeleteFunc(sources, func(s Source) bool { _, exists := w.Nodes[s.Node]; return !exists })
 }
 
-// distinct returns the targets ordered by node and name, each once. Of two with one name, the first endpoint counts.
+// distinct returns the targets ordered by node and name, without duplicates. Of two with one name, the first endpoint counts.
 func distinct(targets []Target) []Target {
 	targets = slices.Clone(targets)
 	slices.SortFunc(targets, func(a, b Target) int {
@@ -105,9 +104,8 @@ type weighed struct {
 	weight uint64
 }
 
-// choose adds to best, which is empty, the sources that check a node: those that have the greatest weight for it, its own left
-// out unless there is no other. A source's weight for a node depends on these two alone, which is why a source that goes
-// takes only its own checks with it (rendezvous hashing).
+// choose appends to best, which is empty, the sources with the greatest weight for a node. The node's own source is only used if there is
+// no other. The weight depends on source and node alone (rendezvous hashing), so that the removal of a source affects only its own checks.
 func choose(best []weighed, sources []Source, node string) []weighed {
 	for _, s := range sources {
 		if s.Node == node && len(sources) > 1 {
@@ -126,7 +124,7 @@ func choose(best []weighed, sources []Source, node string) []weighed {
 }
 
 func weight(source, node string) uint64 {
-	// FNV-1a, as hash/fnv has it, without a copy of the names. It spreads the last bytes little; what follows is the
+	// FNV-1a as in hash/fnv, without a copy of the names. It mixes the last bytes poorly, so it is followed by the
 	// finalizer of MurmurHash3.
 	x := uint64(14695981039346656037)
 	for _, part := range [...]string{source, "\x00", node} {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cluster is a world of so many nodes, the first of which have sources.
-func cluster(nodes, sources int) World {
-	w := World{Nodes: map[string]string{}, Targets: []Target{
+// cluster returns a topology with a number of nodes, the first of which have sources.
+func cluster(nodes, sources int) Topology {
+	w := Topology{Nodes: map[string]string{}, Targets: []Target{
 		{Name: "kubernetes-default-service-cluster-0", Endpoint: "10.96.0.1:443"},
 		{Name: "network-check-target-service-cluster", Endpoint: "10.96.0.9:80"},
 	}}
@@ -28,7 +28,7 @@ func cluster(nodes, sources int) World {
 }
 
 // planned is the plan by name.
-func planned(w World) map[string]Check {
+func planned(w Topology) map[string]Check {
 	all := map[string]Check{}
 	for _, c := range Plan(w) {
 		all[c.Name] = c
@@ -153,7 +153,7 @@ func TestOfTwoSourcesOnANodeTheOneThatWorksCounts(t *testing.T) {
 }
 
 func TestChecksHaveTheNamesThatToolsKnow(t *testing.T) {
-	w := World{Nodes: map[string]string{"worker-0.example.com": "1", "10.0.0.7": "2"},
+	w := Topology{Nodes: map[string]string{"worker-0.example.com": "1", "10.0.0.7": "2"},
 		Sources: []Source{{Node: "worker-0.example.com", Pod: "p"}},
 		Targets: []Target{{Node: "10.0.0.7", Endpoint: "10.1.1.1:8080"}, {Name: "load-balancer-api-external", Endpoint: "api.example.com:6443"}}}
 	var names []string

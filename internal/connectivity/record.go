@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How much the status of a check remembers. The newest is first everywhere.
+// Limits of the status of a check. The newest entries are first.
 const (
-	// KeptEntries is how many successes, and how many failures.
+	// KeptEntries is the number of successes and of failures.
 	KeptEntries = 10
-	// KeptOutages is how many outages, and KeptOutageEntries how many entries of the start and of the end of each.
+	// KeptOutages is the number of outages, and KeptOutageEntries the number of entries for the start and for the end of each.
 	KeptOutages       = 20
 	KeptOutageEntries = 5
 )
@@ -21,32 +21,32 @@ const (
 // Reasons of the condition Reachable that entries do not have.
 const reasonConnected = "TCPConnectSuccess"
 
-// The types of others, by names that fit into a line.
+// Short names of API types.
 type (
 	status    = operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus
 	condition = operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition
-	// Entry is one step of a sample: a name that was resolved, or a connection.
+	// Entry is one step of a sample: a DNS lookup or a connection.
 	Entry = operatorcontrolplanev1alpha1.LogEntry
 )
 
 // Sample is one attempt to connect.
 type Sample struct {
-	// Start is when it began.
+	// Start is the start time.
 	Start time.Time
-	// Target and Endpoint are what was connected to, for sentences.
+	// Target and Endpoint name the target in messages.
 	Target, Endpoint string
-	// Resolved is how long the name took to resolve; 0 if the endpoint is an address. ResolveErr is why it could not be.
+	// Resolved is the duration of the DNS lookup; 0 if the endpoint is an address. ResolveErr is its error.
 	Resolved   time.Duration
 	ResolveErr error
-	// Connected is how long the connection took, ConnectErr why there was none.
+	// Connected is the duration of the connection attempt, ConnectErr its error.
 	Connected  time.Duration
 	ConnectErr error
 }
 
-// Reached reports whether the sample was a success.
+// Reached reports whether the sample succeeded.
 func (s Sample) Reached() bool { return s.ResolveErr == nil && s.ConnectErr == nil }
 
-// entries are the steps of a sample, in their order.
+// entries returns the steps of a sample in order.
 func (s Sample) entries() []Entry {
 	var steps []Entry
 	at := s.Start
@@ -72,9 +72,8 @@ func (s Sample) entries() []Entry {
 	return steps
 }
 
-// Record returns a status with a sample added, and whether it says something else than before: that the target is
-// reachable, or no longer, or not for another reason. The status that it is given is not changed.
-func Record(before operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus, s Sample) (after operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus, news bool) {
+// Record returns a copy of a status with a sample added. changed is true if status or reason of the condition Reachable changed.
+func Record(before operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus, s Sample) (after operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus, changed bool) {
 	after = *before.DeepCopy()
 	steps := s.entries()
 	for _, e := range steps {
@@ -89,8 +88,8 @@ func Record(before operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatu
 	return after, setReachable(&after, last)
 }
 
-// setReachable sets the condition by the last step of a sample.
-func setReachable(s *status, last Entry) (news bool) {
+// setReachable sets the condition from the last step of a sample.
+func setReachable(s *status, last Entry) (changed bool) {
 	c := condition{Type: operatorcontrolplanev1alpha1.Reachable, Status: metav1.ConditionTrue, Reason: reasonConnected, Message: last.Message, LastTransitionTime: last.Start}
 	if !last.Success {
 		c.Status, c.Reason = metav1.ConditionFalse, last.Reason
@@ -100,15 +99,15 @@ func setReachable(s *status, last Entry) (news bool) {
 		s.Conditions = append(s.Conditions, c)
 		return true
 	}
-	have := s.Conditions[i]
-	if have.Status == c.Status {
-		c.LastTransitionTime = have.LastTransitionTime
+	existing := s.Conditions[i]
+	if existing.Status == c.Status {
+		c.LastTransitionTime = existing.LastTransitionTime
 	}
 	s.Conditions[i] = c
-	return have.Status != c.Status || have.Reason != c.Reason
+	return existing.Status != c.Status || existing.Reason != c.Reason
 }
 
-// recordOutage begins an outage with the first failure, notes when the reason changes, and ends it with a success.
+// recordOutage starts an outage at the first failure, records changes of the reason, and ends it at a success.
 func recordOutage(s *status, last Entry) {
 	open := len(s.Outages) > 0 && s.Outages[0].End.IsZero()
 	switch {
@@ -133,7 +132,7 @@ func recordOutage(s *status, last Entry) {
 	}
 }
 
-// newest is the entry that was added last. What a third party has written may have none.
+// newest returns the entry that was added last; zero if there is none.
 func newest(entries []Entry) Entry {
 	if len(entries) == 0 {
 		return Entry{}
@@ -141,10 +140,10 @@ func newest(entries []Entry) Entry {
 	return entries[0]
 }
 
-func prepend[T any](list []T, first T, most int) []T {
+func prepend[T any](list []T, first T, maxLength int) []T {
 	list = slices.Insert(list, 0, first)
-	return list[:min(len(list), most)]
+	return list[:min(len(list), maxLength)]
 }
 
-// seconds is a time as the API server keeps it.
+// seconds returns a time with the precision of the API server.
 func seconds(t time.Time) metav1.Time { return metav1.Time{Time: t.UTC().Truncate(time.Second)} }

@@ -21,10 +21,10 @@ func TestTheConditionTurnsWithTheFirstSampleOfAnotherKind(t *testing.T) {
 	unresolved.ResolveErr = errors.New("no such host")
 	var s status
 	for _, step := range []struct {
-		why    string
-		sample Sample
-		news   bool
-		want   condition
+		why     string
+		sample  Sample
+		changed bool
+		want    condition
 	}{
 		{"the first sample", at(0, nil), true, condition{Status: metav1.ConditionTrue, Reason: "TCPConnectSuccess",
 			Message: "network-check-target-x: tcp connection to 10.1.1.1:8080 succeeded", LastTransitionTime: seconds(start)}},
@@ -36,13 +36,13 @@ func TestTheConditionTurnsWithTheFirstSampleOfAnotherKind(t *testing.T) {
 			Message: "network-check-target-x: failure looking up host of 10.1.1.1:8080: no such host", LastTransitionTime: seconds(refused.Start)}},
 	} {
 		before := s.DeepCopy()
-		after, news := Record(s, step.sample)
+		after, changed := Record(s, step.sample)
 		if diff := cmp.Diff(*before, s); diff != "" {
 			t.Errorf("%s: the input was changed:\n%s", step.why, diff)
 		}
 		step.want.Type = "Reachable"
-		if diff := cmp.Diff([]condition{step.want}, after.Conditions); diff != "" || news != step.news {
-			t.Errorf("%s: news %v, %s", step.why, news, diff)
+		if diff := cmp.Diff([]condition{step.want}, after.Conditions); diff != "" || changed != step.changed {
+			t.Errorf("%s: news %v, %s", step.why, changed, diff)
 		}
 		s = after
 	}

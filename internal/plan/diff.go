@@ -13,16 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// maxReasons is how many differences of one object are named.
+// maxReasons is the maximum number of differences of one object that are reported.
 const maxReasons = 8
 
 // Differences returns the wanted values that an object does not have, each as a sentence like
-// "spec.template.spec.containers[flanneld].image: a -> b". It is nil if all are there.
+// "spec.template.spec.containers[flanneld].image: a -> b". It returns nil if existing is none.
 //
-// What else the object has does not count, as long as server-side apply would leave it alone: defaults, and what
-// others have added. So lists with a key are compared by their entries, whatever their order, while lists and maps
-// that are one value for the API server have to be equal but for defaults. That is known for the kinds of
-// Kubernetes itself; in those of others, all lists count as one value, whose entries may have more fields.
+// It ignores fields of the object that server-side apply would keep: defaults and fields of other managers. So lists with
+// keys are compared by entry in any order, while atomic lists and maps have to be equal except for defaults. This is known
+// for the kinds of Kubernetes itself; in other kinds, all lists are atomic, but their entries may have more fields.
 func Differences(want, live *unstructured.Unstructured) []string {
 	d := newDiffer(want)
 	for field, value := range want.Object {
@@ -38,16 +37,16 @@ func Differences(want, live *unstructured.Unstructured) []string {
 	return d.reasons()
 }
 
-// differ walks two trees and collects what the second lacks.
+// differ walks two trees and collects the values that the second one lacks.
 type differ struct {
-	path    []step // where it is
+	path    []step // the current position
 	builtIn bool   // the kind is one of Kubernetes itself
-	secret  bool   // values must not be named
+	secret  bool   // values must not be reported
 	found   []string
 }
 
-// step is one step of a path: the name of a field or, if that is empty, an entry of a list, by its key or by its index.
-// It is made into text only for what differs.
+// step is one step of a path: the name of a field or, if that is empty, an entry of a list by its key or index. It is
+// formatted only for differences.
 type step struct {
 	field string
 	entry any
@@ -55,7 +54,7 @@ type step struct {
 	index int
 }
 
-// at makes the differ's path that of a field.
+// at sets the path to that of a field.
 func (d *differ) at(fields ...string) {
 	d.path = d.path[:0]
 	for _, field := range fields {
@@ -68,19 +67,19 @@ func newDiffer(want *unstructured.Unstructured) *differ {
 	return &differ{builtIn: isBuiltIn(key.Group), secret: key.Group == "" && key.Kind == "Secret", path: make([]step, 0, 16)}
 }
 
-// metadata compares what a client can set. The name is the same anyway.
+// metadata compares the metadata that a client can set, except the name, which is always equal.
 func (d *differ) metadata(want, live any) {
 	wanted, _ := want.(map[string]any)
-	there, _ := live.(map[string]any)
+	existing, _ := live.(map[string]any)
 	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
 		if value := wanted[field]; !isEmpty(value) {
 			d.at("metadata", field)
-			d.compare(value, there[field], field, false)
+			d.compare(value, existing[field], field, false)
 		}
 	}
 }
 
-// compare compares two values of a field. If exact, there may not be more in live than in want.
+// compare compares two values of a field. If exact is true, live must not have additional fields.
 func (d *differ) compare(want, live any, field string, exact bool) {
 	switch want := want.(type) {
 	case nil:
@@ -88,21 +87,21 @@ func (d *differ) compare(want, live any, field string, exact bool) {
 			d.differ(want, live)
 		}
 	case map[string]any:
-		there, ok := live.(map[string]any)
+		existing, ok := live.(map[string]any)
 		if !ok {
 			d.differ(want, live)
 			return
 		}
-		d.compareMaps(want, there, field, exact || d.builtIn && isAtomicMap(field))
+		d.compareMaps(want, existing, field, exact || d.builtIn && isAtomicMap(field))
 	case []any:
-		there, ok := live.([]any)
+		existing, ok := live.([]any)
 		switch keys := d.keysOf(field, want, exact); {
 		case !ok && (len(want) > 0 || live != nil):
 			d.differ(want, live)
 		case keys != nil:
-			d.compareKeyed(want, there, field, keys)
+			d.compareKeyed(want, existing, field, keys)
 		default:
-			d.compareLists(want, there, field)
+			d.compareLists(want, existing, field)
 		}
 	default:
 		if !equal(want, live, field) {
@@ -133,7 +132,7 @@ func (d *differ) compareMaps(want, live map[string]any, field string, exact bool
 	}
 }
 
-// compareLists compares lists that are one value. Their entries have to be equal where defaults are known.
+// compareLists compares atomic lists. Their entries have to be equal if defaults are known.
 func (d *differ) compareLists(want, live []any, field string) {
 	if len(want) != len(live) {
 		d.differ(want, live)
@@ -146,12 +145,12 @@ func (d *differ) compareLists(want, live []any, field string) {
 	}
 }
 
-// compareKeyed compares lists of which each entry is found by the values of some of its fields.
+// compareKeyed compares lists whose entries are identified by the values of some of their fields.
 func (d *differ) compareKeyed(want, live []any, field string, keys []string) {
 	last := -1
 	for i, entry := range want {
 		d.path = append(d.path, step{entry: entry, keys: keys})
-		at := i // most often, the order is the same
+		at := i // usually, the order is the same
 		if at >= len(live) || !sameKey(entry, live[at], keys) {
 			at = slices.IndexFunc(live, func(other any) bool { return sameKey(entry, other, keys) })
 		}
@@ -159,7 +158,7 @@ func (d *differ) compareKeyed(want, live []any, field string, keys []string) {
 		case at < 0:
 			d.differ(entry, nil)
 		case at < last && field == "initContainers":
-			d.differ("after the others", "before them") // they run one after the other
+			d.differ("after the others", "before them") // init containers run sequentially
 		default:
 			d.compare(entry, live[at], field, false)
 		}
@@ -168,7 +167,7 @@ func (d *differ) compareKeyed(want, live []any, field string, keys []string) {
 	}
 }
 
-// equal compares two values that are neither maps nor lists. JSON has one kind of number, Go has two.
+// equal compares two scalars. Numbers are compared independently of their Go type.
 func equal(want, live any, field string) bool {
 	if want == live {
 		return true
@@ -200,7 +199,7 @@ func sameQuantity(want, live any) bool {
 	return errA == nil && errB == nil && a.Cmp(b) == 0
 }
 
-// differ notes that the value at the present path should be another one.
+// differ records a difference at the current path.
 func (d *differ) differ(want, live any) {
 	var path strings.Builder
 	for i, s := range d.path {
@@ -228,13 +227,13 @@ func (d *differ) differ(want, live any) {
 	d.found = append(d.found, path.String())
 }
 
-// reasons returns what was found, in the same order each time.
+// reasons returns the differences in a deterministic order.
 func (d *differ) reasons() []string {
 	slices.SortFunc(d.found, cmp.Compare[string])
 	return phrase.First(d.found, maxReasons)
 }
 
-// short prints a value so that it fits in a line.
+// short formats a value for a line.
 func short(v any) string {
 	const most = 60
 	var text string

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// RolledOut reports whether all pods of a workload are of its present form and available, and if not, what is
-// missing. What is no workload is always rolled out.
+// RolledOut reports whether all pods of a workload are of its current revision and available, or describes what is
+// missing. Other objects always count as rolled out.
 func RolledOut(live *unstructured.Unstructured) (bool, string) {
 	key := manifest.KeyOf(live)
 	if !manifest.IsWorkload(key.GroupKind()) {
@@ -33,7 +33,7 @@ func RolledOut(live *unstructured.Unstructured) (bool, string) {
 	return true, ""
 }
 
-// number returns an integer field, or the given value if it is not there.
+// number returns an integer field, or unset if it does not exist.
 func number(u *unstructured.Unstructured, unset int64, path ...string) int64 {
 	n, found, err := unstructured.NestedInt64(u.Object, path...)
 	if !found || err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// fixedFields returns the fields of a kind that the API server lets no one change, as far as the operator could
-// want to. They are compared as a whole.
+// fixedFields returns the immutable fields of a kind that the operator renders. They are compared as a whole.
 func fixedFields(key manifest.Key) [][]string {
 	switch key.GroupKind().String() {
 	case "DaemonSet.apps", "Deployment.apps":
@@ -33,7 +32,7 @@ func fixedFields(key manifest.Key) [][]string {
 	return nil
 }
 
-// immutable returns the differences in fields that cannot be changed.
+// immutable returns the differences in immutable fields.
 func immutable(want, live *unstructured.Unstructured) []string {
 	key := manifest.KeyOf(want)
 	d := newDiffer(want)
@@ -42,32 +41,32 @@ func immutable(want, live *unstructured.Unstructured) []string {
 		if !ok {
 			continue
 		}
-		there, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
+		existing, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
 		d.at(path...)
-		d.compare(wanted, there, path[len(path)-1], false)
+		d.compare(wanted, existing, path[len(path)-1], false)
 	}
 	switch {
 	case key.Group == "" && key.Kind == "Service":
 		compareService(d, want, live)
 	case key.Group == "" && (key.Kind == "ConfigMap" || key.Kind == "Secret") && live.Object["immutable"] == true:
 		for _, field := range []string{"data", "binaryData", "immutable"} {
-			if wanted, there := want.Object[field], live.Object[field]; wanted != nil || there != nil {
+			if wanted, existing := want.Object[field], live.Object[field]; wanted != nil || existing != nil {
 				d.at(field)
-				d.compare(wanted, there, field, true)
+				d.compare(wanted, existing, field, true)
 			}
 		}
 	}
 	return d.reasons()
 }
 
-// compareService finds what a Service cannot become: it stays headless, and its first address family stays.
+// compareService finds immutable differences of a Service: it stays headless, and its first IP family stays.
 func compareService(d *differ, want, live *unstructured.Unstructured) {
 	wanted, _, _ := unstructured.NestedString(want.Object, "spec", "clusterIP")
-	there, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
+	existing, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
 	kind, _, _ := unstructured.NestedString(want.Object, "spec", "type")
-	if wanted == "" && there == "None" && kind != "ExternalName" {
+	if wanted == "" && existing == "None" && kind != "ExternalName" {
 		d.at("spec", "clusterIP")
-		d.differ(nil, there)
+		d.differ(nil, existing)
 	}
 	families, _, _ := unstructured.NestedStringSlice(want.Object, "spec", "ipFamilies")
 	present, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "ipFamilies")
@@ -77,8 +76,9 @@ func compareService(d *differ, want, live *unstructured.Unstructured) {
 	}
 }
 
-// adopts reports whether the pods of a workload would be found by its new form, which then rolls them one by one.
-// Otherwise they go with the old one: left behind, they would hold ports and mounts that the new ones need.
+// adopts reports whether the selector of the new workload matches the pods of the old one, so that it replaces them one by
+// one. Otherwise they are deleted with the old workload: as orphans, they would keep ports and mounts that the new ones
+// need.
 func adopts(want, live *unstructured.Unstructured) bool {
 	if !manifest.IsWorkload(manifest.KeyOf(want).GroupKind()) {
 		return false

@@ -13,10 +13,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// InventoryName is the name of the ConfigMap, in the operator's namespace, in which the inventory is kept.
+// InventoryName is the name of the ConfigMap of the inventory in the operator's namespace.
 const InventoryName = "network-inventory"
 
-// inventoryField is the key of the ConfigMap's data. The number goes up when older operators could not read it.
+// inventoryField is the key of the ConfigMap's data. The number increases with incompatible changes of the format.
 const inventoryField = "objects.v1"
 
 // Entry is an object that the operator has applied, or was about to.
@@ -24,20 +24,19 @@ type Entry struct {
 	Key       manifest.Key
 	Version   string
 	Component string
-	// UID is empty until the object is known to be there.
+	// UID is empty until the object is known to exist.
 	UID types.UID
-	// Adopted is true if the object was there before the operator took it over.
+	// Adopted is true if the object existed before the operator took it over.
 	Adopted bool
 }
 
-// Inventory is everything that the operator has applied, sorted by key. The zero value is that of a fresh cluster.
+// Inventory has all objects that the operator has applied, sorted by key. The zero value is that of a new cluster.
 type Inventory []Entry
 
-// Equal reports whether two inventories say the same.
+// Equal reports whether two inventories have the same entries.
 func (i Inventory) Equal(other Inventory) bool { return slices.Equal(i, other) }
 
-// Data returns the inventory as data of a ConfigMap: one JSON list a line, so that people can read it, and 5,000
-// objects fit.
+// Data returns the inventory as data of a ConfigMap: one JSON list per line, so that it is readable and 5,000 objects fit.
 func (i Inventory) Data() map[string]string {
 	var out strings.Builder
 	for _, e := range i {
@@ -53,11 +52,11 @@ func (i Inventory) Data() map[string]string {
 	return map[string]string{inventoryField: out.String()}
 }
 
-// ErrInventory is wrapped by the error of DecodeInventory.
+// ErrInventory is wrapped by errors of DecodeInventory.
 var ErrInventory = errors.New("inventory of applied objects cannot be read")
 
-// DecodeInventory reads what Data has written. An inventory that cannot be read is an error, never an empty one:
-// objects would be left behind.
+// DecodeInventory decodes the result of Data. An invalid inventory is an error and never counts as empty, since its
+// objects would never be deleted.
 func DecodeInventory(data map[string]string) (Inventory, error) {
 	text, ok := data[inventoryField]
 	if !ok {
@@ -84,7 +83,7 @@ func DecodeInventory(data map[string]string) (Inventory, error) {
 	return newInventory(inventory), nil
 }
 
-// newInventory sorts entries and drops all but the last of each key.
+// newInventory sorts entries and keeps only the last of each key.
 func newInventory(entries []Entry) Inventory {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Key.Compare(b.Key) })
 	var out Inventory
@@ -104,8 +103,8 @@ func (i Inventory) byKey() map[manifest.Key]Entry {
 	return m
 }
 
-// Before returns the inventory that has to be stored before the plan is executed, and false if the stored one is
-// good enough. Everything that is created is in it, so that a crash at any time leaves no unknown object behind.
+// Before returns the inventory to store before the plan is executed, and false if the stored one is sufficient. It has all
+// objects that are created, so that a crash never leaves an unknown object behind.
 func (p Plan) Before() (Inventory, bool) {
 	known := p.Inventory.byKey()
 	entries, more := slices.Clone(p.Inventory), false
@@ -117,23 +116,22 @@ func (p Plan) Before() (Inventory, bool) {
 	return newInventory(entries), more
 }
 
-// Done is what became of an action.
+// Done is the result of an action.
 type Done struct {
-	// UID is that of the object which is there now.
+	// UID is that of the existing object.
 	UID types.UID
-	// Gone is true if the object is not there any more.
-	Gone bool
+	// Deleted is true if the object does not exist any more.
+	Deleted bool
 }
 
-// After returns the inventory that holds once the actions named in done were done. An action that is not named was
-// not, or failed.
+// After returns the inventory after the actions in done. An action that is not in done was not executed, or failed.
 func (p Plan) After(done map[manifest.Key]Done) Inventory {
 	known := p.Inventory.byKey()
 	var entries []Entry
 	for _, a := range p.Actions {
 		old, recorded := known[a.Key]
 		switch result, ok := done[a.Key]; {
-		case ok && result.Gone:
+		case ok && result.Deleted:
 		case ok:
 			entries = append(entries, a.entry(result.UID))
 		case a.Verb == None:

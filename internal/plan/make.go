@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Make makes a plan. The only error is that an object is wanted twice.
+// Make returns a plan. The only error is that an object is desired twice.
 func Make(in Input) (Plan, error) {
 	if in.Serves == nil {
 		in.Serves = servesAll
@@ -44,10 +44,10 @@ type maker struct {
 	Input
 	known   map[manifest.Key]Entry
 	wanted  map[manifest.Key]bool
-	defined map[schema.GroupKind]bool // kinds whose CustomResourceDefinition is wanted
+	defined map[schema.GroupKind]bool // kinds whose CRD is desired
 }
 
-// apply decides about an object that is wanted.
+// apply decides the action for a desired object.
 func (m maker) apply(o manifest.Object) Action {
 	key := o.Key()
 	a := Action{Key: key, Version: o.Object.GroupVersionKind().Version, Component: o.Object.GetLabels()[manifest.LabelComponent],
@@ -65,7 +65,7 @@ func (m maker) apply(o manifest.Object) Action {
 	}
 	a.UID = live.GetUID()
 	if live.GetDeletionTimestamp() != nil {
-		a.Verb, a.Reasons = Blocked, []string{"it is being deleted; " + holdsUp(live)}
+		a.Verb, a.Reasons = Blocked, []string{"it is being deleted; " + deletionBlockers(live)}
 		return a
 	}
 	if o.Policy.CreateOnly {
@@ -75,7 +75,7 @@ func (m maker) apply(o manifest.Object) Action {
 	return m.change(a, o, live)
 }
 
-// change decides about an object that is wanted and there.
+// change decides the action for a desired object that exists.
 func (m maker) change(a Action, o manifest.Object, live *unstructured.Unstructured) Action {
 	var reasons []string
 	foreign := live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy
@@ -97,7 +97,7 @@ func (m maker) change(a Action, o manifest.Object, live *unstructured.Unstructur
 	return a.write(Apply, o, reasons...)
 }
 
-// recreate decides about an object of which a field differs that cannot be changed.
+// recreate decides the action for an object with a difference in an immutable field.
 func (m maker) recreate(a Action, o manifest.Object, live *unstructured.Unstructured, reasons []string) Action {
 	switch {
 	case isCRD(a.Key):
@@ -111,14 +111,14 @@ func (m maker) recreate(a Action, o manifest.Object, live *unstructured.Unstruct
 	return a.write(Recreate, o, reasons...)
 }
 
-// write completes an action that brings an object into the cluster.
+// write completes an action that writes an object.
 func (a Action) write(verb Verb, o manifest.Object, reasons ...string) Action {
 	a.Verb, a.Object, a.Reasons = verb, o, reasons
 	return a
 }
 
-// Seen decides again about an object that was to be created since the Lookup of the plan did not know it, and that is
-// there for all that: a cache is late, or has only what carries the operator's label. The inventory is that of the plan.
+// Seen decides the action again for an object that was to be created but exists, because the cache of the plan's Lookup was
+// outdated or has only objects with the operator's label. The inventory is that of the plan.
 func (a Action) Seen(live *unstructured.Unstructured, inventory Inventory) Action {
 	m := maker{
 		Input: Input{Live: func(manifest.Key) (*unstructured.Unstructured, bool) { return live, true }, Serves: servesAll},
@@ -127,7 +127,7 @@ func (a Action) Seen(live *unstructured.Unstructured, inventory Inventory) Actio
 	return m.apply(a.Object)
 }
 
-// waitsFor returns why nothing may be deleted yet, or nothing.
+// waitsFor returns the reason why nothing may be deleted yet; "" if there is none.
 func (m maker) waitsFor(actions []Action) string {
 	if m.Incomplete != "" || m.Eventual {
 		return m.Incomplete
@@ -158,19 +158,19 @@ func pastOf(v Verb) string {
 		return "changed"
 	}
 	if v == Blocked || v == Skip {
-		return string(v) // it can only be reported
+		return string(v) // these verbs are only reported
 	}
 	return string(v) + "d"
 }
 
-// unrendered decides about the objects of the inventory that are not wanted any more.
+// unrendered decides the actions for objects of the inventory that are not desired any more.
 func (m maker) unrendered(waitsFor string) []Action {
 	var actions []Action
 	for _, e := range m.Inventory {
 		if m.wanted[e.Key] {
 			continue
 		}
-		// What is being deleted already cannot come back: it needs no action, and leaves the inventory.
+		// An object that is being deleted needs no action, and is dropped from the inventory.
 		if live, found := m.Live(e.Key); !found || live.GetDeletionTimestamp() == nil {
 			actions = append(actions, m.remove(e, waitsFor))
 		}
@@ -189,7 +189,7 @@ func (m maker) remove(e Entry, waitsFor string) Action {
 		return a
 	}
 	if !found {
-		// It may have been made a moment ago, so that only the API server knows.
+		// It may have been created a moment ago, so that the cache does not have it yet.
 		a.Verb, a.UID, a.Reasons = Delete, "", []string{"it is not rendered any more, and was not seen"}
 		return a
 	}
@@ -211,12 +211,12 @@ func (m maker) remove(e Entry, waitsFor string) Action {
 	return a
 }
 
-// InUseReason is the sentence for a CustomResourceDefinition that is kept since there are objects of its kind.
+// InUseReason returns the sentence for a CRD that is kept since objects of its kind exist.
 func InUseReason(crd *unstructured.Unstructured) string {
 	return fmt.Sprintf("there are objects of kind %s, which would be deleted with it; delete them first", definedBy(crd).Kind)
 }
 
-// holds returns a wanted object that is in a namespace, if key is one.
+// holds returns a desired object in the namespace with a key; "" if there is none.
 func (m maker) holds(key manifest.Key) string {
 	if key.Group != "" || key.Kind != "Namespace" {
 		return ""
@@ -233,28 +233,28 @@ func isCRD(key manifest.Key) bool {
 	return key.Group == "apiextensions.k8s.io" && key.Kind == "CustomResourceDefinition"
 }
 
-// definedBy returns the kind that a CustomResourceDefinition defines.
+// definedBy returns the kind that a CRD defines.
 func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// holdsUp says what an object that is being deleted waits for.
-func holdsUp(live *unstructured.Unstructured) string {
+// deletionBlockers describes what blocks the deletion of an object.
+func deletionBlockers(live *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
-	var said []string
+	var causes []string
 	for _, c := range conditions {
-		// Namespaces say in conditions which objects and finalizers are left.
+		// The conditions of a namespace describe the remaining objects and finalizers.
 		if c, ok := c.(map[string]any); ok && c["status"] == "True" && live.GetKind() == "Namespace" {
-			said = append(said, fmt.Sprint(c["message"]))
+			causes = append(causes, fmt.Sprint(c["message"]))
 		}
 	}
 	if finalizers := live.GetFinalizers(); len(finalizers) > 0 {
-		said = append(said, "finalizers "+strings.Join(finalizers, ", "))
+		causes = append(causes, "finalizers "+strings.Join(finalizers, ", "))
 	}
-	if len(said) == 0 {
+	if len(causes) == 0 {
 		return "it is created again after its deletion"
 	}
-	return "what holds it up: " + strings.Join(said, "; ")
+	return "blocked by: " + strings.Join(causes, "; ")
 }

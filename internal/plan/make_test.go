@@ -91,7 +91,7 @@ func TestPlan(t *testing.T) {
 			[]string{"none Namespace", "none DaemonSet"}, "2 objects are as wanted"},
 		{"a changed value is applied", []string{configMap}, []string{strings.Replace(configMap, "a: b", "a: c", 1)}, nil,
 			[]string{"apply ConfigMap"}, "data.a: b -> c"},
-		{"a removed value is applied, although all that is wanted is there", []string{strings.Replace(configMap, "a: b", "a: b, c: d", 1)}, []string{configMap}, nil,
+		{"a removed value is applied, although all desired values are live", []string{strings.Replace(configMap, "a: b", "a: b, c: d", 1)}, []string{configMap}, nil,
 			[]string{"apply ConfigMap"}, "not wanted any more"},
 		{"a create-only object is created", nil, []string{configMap}, func(_ cluster, in *Input) { in.Desired[0].Policy.CreateOnly = true },
 			[]string{"create ConfigMap"}, ""},
@@ -105,12 +105,12 @@ func TestPlan(t *testing.T) {
 		{"a kind that the same plan defines will be served", nil, []string{foo, crd}, func(_ cluster, in *Input) {
 			in.Serves = func(gk schema.GroupKind) bool { return gk.Kind != "Foo" }
 		}, []string{"create CustomResourceDefinition", "create Foo"}, ""},
-		{"an object that is being deleted has to go first, and the plan says what holds it up", []string{namespace}, []string{namespace}, func(c cluster, _ *Input) {
+		{"an object that is being deleted must be deleted first, and the plan names its finalizers", []string{namespace}, []string{namespace}, func(c cluster, _ *Input) {
 			o := c[manifest.Key{Kind: "Namespace", Name: "ns"}]
 			deleting(o)
 			o.SetFinalizers([]string{"example.com/mine"})
 			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"}}}
-		}, []string{"blocked Namespace"}, "it is being deleted; what holds it up: pods. has 1 resource instances; finalizers example.com/mine"},
+		}, []string{"blocked Namespace"}, "it is being deleted; blocked by: pods. has 1 resource instances; finalizers example.com/mine"},
 		{"what is not rendered any more goes, namespaces last", []string{daemonSet, namespace, configMap}, nil, nil,
 			[]string{"delete DaemonSet", "delete ConfigMap", "delete Namespace"}, "it is not rendered any more"},
 		{"but not while rendering waits for something", []string{configMap}, nil, func(_ cluster, in *Input) { in.Incomplete = "waiting for nodes" },
@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 			nil, ""},
 		{"what was applied and is not seen is looked for before it is forgotten", []string{configMap}, nil,
 			func(c cluster, _ *Input) { delete(c, manifest.Key{Kind: "ConfigMap", Namespace: "ns", Name: "c"}) }, []string{"delete ConfigMap"}, "was not seen"},
-		{"an object of someone else is taken over", nil, []string{configMap}, func(c cluster, in *Input) {
+		{"an object of another client is taken over", nil, []string{configMap}, func(c cluster, in *Input) {
 			o := in.Desired[0].Object.DeepCopy()
 			o.SetLabels(map[string]string{manifest.LabelManagedBy: "Helm"})
 			c[in.Desired[0].Key()] = o
@@ -217,7 +217,7 @@ func TestWhatWasNotSeenIsDecidedAnewWhenItIs(t *testing.T) {
 	theirs := o.Object.DeepCopy()
 	theirs.SetLabels(nil)
 	if got := p.Actions[0].Seen(theirs, nil); got.Verb != Apply || !got.Adopted {
-		t.Errorf("someone else's: %s", got)
+		t.Errorf("an object of another client: %s", got)
 	}
 	if got := p.Actions[0].Seen(theirs, Inventory{{Key: o.Key(), Version: "v1"}}); got.Verb != Apply || got.Adopted {
 		t.Errorf("ours, without its label: %s", got)

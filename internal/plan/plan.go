@@ -1,14 +1,13 @@
-// Package plan decides what has to be done so that the objects in a cluster become those that are wanted. Its input
-// is the wanted objects, what is there, and the inventory of what the operator has applied before; its output, a
-// Plan, is a value that package apply executes, and that people read.
+// Package plan decides the actions that turn the objects of a cluster into the desired ones. Its input are the desired and
+// the live objects, and the inventory of objects that the operator has applied before; its output, a Plan, is a value that
+// package apply executes and that commands print.
 //
-// It is pure: it asks a Lookup for what is there, and remembers nothing. Whether an object is as wanted is read
-// from the object itself: every wanted value is there, and the annotation manifest.AnnotationHash says that no
-// field was wanted before that is not wanted now. So a new process makes the same plan as the one before it, and the
-// plan for a cluster that is as wanted asks for no request at all.
+// It is pure: it reads live objects by a Lookup, and keeps no state. An object is up to date if it has all desired values,
+// and if the annotation manifest.AnnotationHash shows that no other field was desired before. So a new process makes the
+// same plan as the previous one, and the plan for a converged cluster needs no requests.
 //
-// A plan never deletes what the operator has not made: an object without the operator's label, or one that was
-// there before the operator took it over, is kept.
+// A plan never deletes objects that the operator has not created: an object without the operator's label, or one that
+// existed before the operator took it over, is kept.
 package plan
 
 import (
@@ -19,51 +18,51 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Verb is what is done with an object.
+// Verb is the action on an object.
 type Verb string
 
 // The verbs.
 const (
-	// None leaves the object alone: it is as wanted.
+	// None means that the object is up to date.
 	None Verb = "none"
-	// Create makes an object that is not there.
+	// Create creates an object that does not exist.
 	Create Verb = "create"
 	// Apply changes the fields that differ, by server-side apply.
 	Apply Verb = "apply"
-	// Recreate deletes and creates the object: a field differs that the API server does not let anyone change.
+	// Recreate deletes and creates the object, because an immutable field differs.
 	Recreate Verb = "recreate"
-	// Delete removes an object that is not rendered any more.
+	// Delete deletes an object that is not rendered any more.
 	Delete Verb = "delete"
-	// Keep leaves an object alone that is not rendered any more.
+	// Keep keeps an object that is not rendered any more.
 	Keep Verb = "keep"
-	// Skip leaves out an object of a kind that the API server does not serve, and that may be missing.
+	// Skip skips an optional object whose API is unavailable.
 	Skip Verb = "skip"
-	// Blocked means that the object is not as wanted, and that nothing can be done about it now.
+	// Blocked means that the object is not up to date and cannot be changed now.
 	Blocked Verb = "blocked"
 )
 
-// Action is what is done with one object, and why.
+// Action is the action on one object with its reasons.
 type Action struct {
 	Verb Verb         `json:"verb"`
 	Key  manifest.Key `json:"object"`
-	// Version is the API version in which the object is wanted or, if it is not wanted, was applied last.
+	// Version is the API version of the desired object or, if it is not desired, of the last applied one.
 	Version string `json:"version"`
-	// Component is the part of the network that the object belongs to.
+	// Component is the component of the object.
 	Component string `json:"component,omitempty"`
-	// Reasons are sentences for people. Values of Secrets are never among them.
+	// Reasons are sentences. They never contain values of Secrets.
 	Reasons []string `json:"reasons,omitempty"`
-	// UID is that of the object that is there; empty if there is none, or none was seen.
+	// UID is that of the live object; empty if there is none, or none is known.
 	UID types.UID `json:"uid,omitempty"`
-	// Adopted is true for an object that was there before the operator took it over. It is never deleted.
+	// Adopted is true for an object that existed before the operator took it over. It is never deleted.
 	Adopted bool `json:"adopted,omitempty"`
-	// Orphan, for Recreate, leaves the pods of a workload running when it is deleted, since the new one will find
-	// them by their labels and replace them one by one.
+	// Orphan, for Recreate, keeps the pods of a workload running when it is deleted, since the new one selects them by their
+	// labels and replaces them one by one.
 	Orphan bool `json:"orphan,omitempty"`
-	// Object is what is wanted; empty for what is not rendered any more.
+	// Object is the desired object; empty if it is not rendered any more.
 	Object manifest.Object `json:"-"`
 }
 
-// Wanted returns what is to be sent to the API server: the wanted object with its hash.
+// Wanted returns the object to apply: the desired object with its hash.
 func (a Action) Wanted() *unstructured.Unstructured {
 	wanted := a.Object.Object.DeepCopy()
 	annotations := wanted.GetAnnotations()
@@ -78,45 +77,43 @@ func (a Action) Wanted() *unstructured.Unstructured {
 // GVK returns the kind of the object.
 func (a Action) GVK() schema.GroupVersionKind { return a.Key.GroupKind().WithVersion(a.Version) }
 
-// Writes reports whether the action brings a wanted object into the cluster.
+// Writes reports whether the action writes the desired object.
 func (a Action) Writes() bool { return a.Verb == Create || a.Verb == Apply || a.Verb == Recreate }
 
-// Plan is a list of actions, in the order in which they are done: wanted objects by manifest.Rank, then deletions
-// the other way round. What has the same rank may be done at once.
+// Plan is a list of actions in the order of their execution: desired objects by manifest.Rank, then deletions in reverse
+// order. Actions of the same rank may be executed concurrently.
 type Plan struct {
 	Actions []Action `json:"actions"`
-	// Inventory is what the plan was made from.
+	// Inventory is the inventory from which the plan was made.
 	Inventory Inventory `json:"-"`
 }
 
-// Lookup returns an object that is in the cluster, or false if there is none, as far as the caller knows.
+// Lookup returns a live object, or false if none is known.
 type Lookup func(manifest.Key) (*unstructured.Unstructured, bool)
 
-// Input is what a plan is made from.
+// Input is the input of a plan.
 type Input struct {
-	// Desired are the wanted objects, in any order.
+	// Desired are the desired objects, in any order.
 	Desired []manifest.Object
-	// Live knows what is there. It must know all kinds that are wanted or in the inventory; what it returns is
-	// only read.
+	// Live returns live objects. It must have all kinds that are desired or in the inventory. Its objects are only read.
 	Live Lookup
-	// Inventory is what the operator has applied before.
+	// Inventory has the objects that the operator has applied before.
 	Inventory Inventory
 	// Serves reports whether the API server serves a kind; nil if it serves all.
 	Serves func(schema.GroupKind) bool
-	// Health reports whether a wanted workload does its work in its present form and, if not, why; nil is RolledOut.
-	// Nothing is deleted before all workloads are healthy but those that are not critical.
+	// Health reports whether a desired workload is healthy in its current revision, or the reason why not; nil means
+	// RolledOut. Nothing is deleted before all critical workloads are healthy.
 	Health func(live *unstructured.Unstructured) (healthy bool, why string)
-	// InUse reports whether there are objects of the kind that a CustomResourceDefinition defines: it is kept then.
-	// If nil, the plan is to delete it, and package apply looks before it does.
+	// InUse reports whether objects of the kind of a CRD exist: the CRD is kept then. If nil, the plan deletes the CRD, and
+	// package apply checks before.
 	InUse func(crd *unstructured.Unstructured) bool
-	// Incomplete, if not empty, says why Desired is not everything. Nothing is deleted then.
+	// Incomplete, if not empty, is the reason why Desired is incomplete. Nothing is deleted then.
 	Incomplete string
-	// Eventual plans what is done in the end: objects that are deleted once what takes their place works are reported as
-	// deleted.
+	// Eventual includes later deletions in the plan: those of objects that are deleted once their replacements are healthy.
 	Eventual bool
 }
 
-// Pending returns the actions that ask for something: all but None, Keep and Skip.
+// Pending returns the actions that change something: all except None, Keep and Skip.
 func (p Plan) Pending() []Action {
 	var pending []Action
 	for _, a := range p.Actions {
@@ -127,7 +124,7 @@ func (p Plan) Pending() []Action {
 	return pending
 }
 
-// Converged reports whether there is nothing to do, so that executing the plan makes no request.
+// Converged reports whether there is nothing to do, so that executing the plan sends no request.
 func (p Plan) Converged() bool {
 	return len(p.Pending()) == 0 && p.After(nil).Equal(p.Inventory)
 }

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// This file is what has to be known of the kinds of Kubernetes itself: which lists have keys, which maps are one
-// value, and which defaults the API server writes into values that are otherwise compared as a whole. It follows
-// the markers listType, listMapKey and mapType in k8s.io/api; TestNothingToDoAfterApply shows against a real server
-// that it is complete for what is rendered.
+// This file has the schema knowledge about the kinds of Kubernetes itself: keyed lists, atomic maps, and defaults in atomic
+// values. It follows the markers listType, listMapKey and mapType in k8s.io/api; TestNothingToDoAfterApply verifies with a
+// real server that it is complete for the rendered objects.
 
 func isBuiltIn(group string) bool {
 	switch group {
@@ -22,7 +21,7 @@ func isBuiltIn(group string) bool {
 		"networking", "node", "rbac.authorization", "resource", "scheduling", "storage"}, name)
 }
 
-// keysOf returns the fields that tell the entries of a list apart, or nil if the list is one value.
+// keysOf returns the fields that identify the entries of a list; nil if the list is atomic.
 func (d *differ) keysOf(field string, want []any, exact bool) []string {
 	if exact || len(want) == 0 || !d.builtIn && field != "finalizers" && field != "ownerReferences" {
 		return nil
@@ -49,7 +48,7 @@ func (d *differ) keysOf(field string, want []any, exact bool) []string {
 	return nil
 }
 
-// portKeys tells the ports of containers, of services and of network policies apart.
+// portKeys returns the keys of ports of containers, Services or NetworkPolicies.
 func portKeys(entry any) []string {
 	port, _ := entry.(map[string]any)
 	if _, ok := port["containerPort"]; ok {
@@ -58,7 +57,7 @@ func portKeys(entry any) []string {
 	return []string{"port", "protocol"}
 }
 
-// sameKey reports whether two entries of a list are the same one; no keys means that the entry itself is the key.
+// sameKey reports whether two entries of a list have the same keys; without keys the entry itself is the key.
 func sameKey(a, b any, keys []string) bool {
 	if len(keys) == 0 {
 		return a == b
@@ -91,7 +90,7 @@ func nameOf(entry any, keys []string) string {
 	return fmt.Sprint(keyValue(m, keys[0]))
 }
 
-// isAtomicMap reports whether a map is one value for the API server: anyone who adds a key to it has changed it.
+// isAtomicMap reports whether a map is atomic for the API server.
 func isAtomicMap(field string) bool {
 	switch field {
 	case "nodeSelector", "selector", "podSelector", "namespaceSelector", "objectSelector", "labelSelector", "matchLabels",
@@ -107,8 +106,7 @@ func isQuantityMap(field string) bool {
 
 func isQuantity(field string) bool { return field == "sizeLimit" || field == "divisor" }
 
-// isDefault reports whether a field has the value that the API server gives it when no one does, in lists and maps
-// that are one value.
+// isDefault reports whether a field in an atomic list or map has the default of the API server.
 func isDefault(field string, value any) bool {
 	switch field {
 	case "protocol":
@@ -127,7 +125,7 @@ func isDefault(field string, value any) bool {
 	return false
 }
 
-// isNothing reports whether a value says as much as its absence.
+// isNothing reports whether a value is equivalent to its absence.
 func isNothing(v any) bool {
 	list, ok := v.([]any)
 	return v == nil || v == "" || v == false || ok && len(list) == 0

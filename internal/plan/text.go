@@ -14,8 +14,8 @@ func (a Action) String() string {
 	return line
 }
 
-// String returns the plan for people: a line for each object that something is done or to be said about, and one
-// that counts the others.
+// String returns the plan as text: a line for each object with an action or reasons, and one with the number of the
+// others.
 func (p Plan) String() string {
 	var out strings.Builder
 	same := 0

@@ -22,10 +22,10 @@ import (
 func TestAPlanIsBlockedByWhatTheAPIServerRefuses(t *testing.T) {
 	resource := schema.GroupResource{Resource: "configmaps"}
 	for _, row := range []struct {
-		why     string
-		err     error
-		verdict preview.Verdict
-		text    string
+		why      string
+		err      error
+		decision preview.Decision
+		text     string
 	}{
 		{"a webhook that does not answer", apierrors.NewInternalError(errors.New(`failed calling webhook "w.example.com"`)), preview.Blocked, "the API server refuses it: Internal error"},
 		{"a quota", apierrors.NewForbidden(resource, "c", errors.New("exceeded quota: q")), preview.Blocked, "exceeded quota"},
@@ -52,9 +52,9 @@ func TestAPlanIsBlockedByWhatTheAPIServerRefuses(t *testing.T) {
 			if err := a.Write(&text); err != nil {
 				t.Fatal(err)
 			}
-			blocked := row.verdict == preview.Blocked
-			if a.Verdict != row.verdict || a.Applies() == blocked || (len(a.Blocked) > 0) != blocked || !strings.Contains(text.String(), row.text) {
-				t.Errorf("verdict %s, want %s:\n%s", a.Verdict, row.verdict, text.String())
+			blocked := row.decision == preview.Blocked
+			if a.Decision != row.decision || a.Applies() == blocked || (len(a.Blocked) > 0) != blocked || !strings.Contains(text.String(), row.text) {
+				t.Errorf("decision %s, want %s:\n%s", a.Decision, row.decision, text.String())
 			}
 		})
 	}
@@ -63,10 +63,10 @@ func TestAPlanIsBlockedByWhatTheAPIServerRefuses(t *testing.T) {
 func TestAPlanAsksTheAPIServerForTheNetworkItself(t *testing.T) {
 	resource := schema.GroupResource{Group: "operator.openshift.io", Resource: "networks"}
 	for _, row := range []struct {
-		why     string
-		err     error
-		verdict preview.Verdict
-		text    string
+		why      string
+		err      error
+		decision preview.Decision
+		text     string
 	}{
 		{"it takes it", nil, preview.Safe, ""},
 		{"a policy of a third party", apierrors.NewForbidden(resource, "cluster", errors.New("ValidatingAdmissionPolicy 'p' denied request: not today")), preview.Blocked, "Network/cluster: the API server refuses it: "},
@@ -98,8 +98,8 @@ func TestAPlanAsksTheAPIServerForTheNetworkItself(t *testing.T) {
 			if err := a.Write(&text); err != nil {
 				t.Fatal(err)
 			}
-			if a.Verdict != row.verdict || asked != 1 || !strings.Contains(text.String(), row.text) {
-				t.Errorf("verdict %s, want %s, asked %d times:\n%s", a.Verdict, row.verdict, asked, text.String())
+			if a.Decision != row.decision || asked != 1 || !strings.Contains(text.String(), row.text) {
+				t.Errorf("decision %s, want %s, asked %d times:\n%s", a.Decision, row.decision, asked, text.String())
 			}
 		})
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// mostConflicts is how many conflicts of two networks a note names.
+// mostConflicts is the maximum number of conflicts that a note names.
 const mostConflicts = 5
 
-// conflicts returns what stands between the applied network and a desired one of another type, as notes: a change of the type is refused, and
-// a forced one has both networks in the cluster until the last node has changed. It returns none for a change within one network, and where
-// the desired one is refused for other reasons, too.
+// conflicts returns the conflicts between the applied network and a desired one of another type, as notes: a change of the type is refused,
+// and a forced one runs both networks until the last node has been migrated. It returns none if the type does not change, or if the desired
+// network is refused for other reasons as well.
 func conflicts(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) []string {
 	pair, err := p.ChoosePair(ctx, in)
 	if err != nil {

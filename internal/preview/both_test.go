@@ -61,9 +61,9 @@ func TestRefusedChangeOfTheTypeNamesConflicts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := preview.Run(t.Context(), p, desired, preview.World{Input: pipeline.Input{Applied: before.Spec, Revision: 1, Cluster: known}})
-			if err != nil || got.Verdict != preview.Refused {
-				t.Fatalf("%s, error %v; want it refused", got.Verdict, err)
+			got, err := preview.Run(t.Context(), p, desired, preview.State{Input: pipeline.Input{Applied: before.Spec, Revision: 1, Cluster: known}})
+			if err != nil || got.Decision != preview.Refused {
+				t.Fatalf("%s, error %v; want it refused", got.Decision, err)
 			}
 			i := slices.IndexFunc(got.Notes, func(n string) bool { return strings.HasPrefix(n, "a forced change") })
 			switch {

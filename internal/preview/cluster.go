@@ -25,10 +25,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// asked is how many requests are made at once, and nodesAPage how many nodes are asked for in one.
+// parallelReads is the number of concurrent requests, and nodePageSize the number of nodes per list request.
 const (
-	asked      = 16
-	nodesAPage = 500
+	parallelReads = 16
+	nodePageSize  = 500
 )
 
 // Cluster reads a cluster. All fields must be set.
@@ -36,17 +36,17 @@ type Cluster struct {
 	Client client.Reader
 	API    dynamic.Interface
 	Mapper meta.RESTMapper
-	// Namespace is the operator's.
+	// Namespace is the namespace of the operator.
 	Namespace string
 }
 
-// Records are what the operator knows of its own doings.
+// Records are the records that the operator keeps of its own work.
 type Records struct {
 	Decision  applied.Decision
 	Record    applied.Record
 	History   applied.History
 	Inventory plan.Inventory
-	// Facts are what it renders with, as far as it has told; nil before its first start.
+	// Facts are the facts that the operator has published; nil before its first start.
 	Facts *facts.Cluster
 }
 
@@ -57,9 +57,9 @@ func (c Cluster) Records(ctx context.Context) (Records, error) {
 	if err != nil {
 		return r, err
 	}
-	if data, there, err := c.data(ctx, plan.InventoryName); err != nil {
+	if data, exists, err := c.data(ctx, plan.InventoryName); err != nil {
 		return r, err
-	} else if there {
+	} else if exists {
 		if r.Inventory, err = plan.DecodeInventory(data); err != nil {
 			return r, err
 		}
@@ -74,9 +74,9 @@ func (c Cluster) Records(ctx context.Context) (Records, error) {
 	if r.Decision, r.Record, err = applied.Decide(applied.Found{Record: recorded, Data: record, InventoryEmpty: len(r.Inventory) == 0, History: r.History}); err != nil {
 		return r, err
 	}
-	if data, there, err := c.data(ctx, facts.ConfigMapName); err != nil {
+	if data, exists, err := c.data(ctx, facts.ConfigMapName); err != nil {
 		return r, err
-	} else if there {
+	} else if exists {
 		known, err := facts.Published(data)
 		if err != nil {
 			return r, err
@@ -95,17 +95,17 @@ func (c Cluster) data(ctx context.Context, name string) (map[string]string, bool
 	return cm.Data, err == nil, nil
 }
 
-// World reads what the operator would look at. known are the facts for a cluster in which it has not run yet.
-func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records, error) {
+// State reads the state of the cluster that the operator would use. known are the facts for a cluster in which it has not run yet.
+func (c Cluster) State(ctx context.Context, known facts.Cluster) (State, Records, error) {
 	records, err := c.Records(ctx)
 	if err != nil {
-		return World{}, records, err
+		return State{}, records, err
 	}
 	var notes []string
 	if records.Facts != nil {
 		mtu, assumed := known.HostMTU, known.HostMTUAssumed
 		known = *records.Facts
-		known.HostMTU, known.HostMTUAssumed = mtu, assumed // it is no fact before the nodes were asked
+		known.HostMTU, known.HostMTUAssumed = mtu, assumed // unknown until the nodes have been probed
 	} else {
 		notes = append(notes, "the operator has not run in this cluster yet: images and the address of the API server are placeholders")
 	}
@@ -117,33 +117,33 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 	}
 	mtu, _, err := c.data(ctx, hostmtu.ConfigMap)
 	if err != nil {
-		return World{}, records, err
+		return State{}, records, err
 	}
 	nodes, err := c.nodes(ctx)
 	if err != nil {
-		return World{}, records, err
+		return State{}, records, err
 	}
 	migration, _, err := c.data(ctx, facts.MTUMigrationConfigMap)
 	if err != nil {
-		return World{}, records, err
+		return State{}, records, err
 	}
 	known.MTUMigration = facts.DecodeMTUMigration(migration)
 	if known.Services, err = network.ReadServices(ctx, c.Client); err != nil {
-		return World{}, records, err
+		return State{}, records, err
 	}
-	settled := hostmtu.Settled(mtu)
+	hostMTU := hostmtu.Settled(mtu)
 	known.Interfaces = hostmtu.Interfaces(mtu)
-	if settled > 0 {
+	if hostMTU > 0 {
 		known.HostMTUAssumed = false
-	} else if settled = known.HostMTU; known.HostMTUAssumed {
-		notes = append(notes, fmt.Sprintf("the MTU of the nodes is not known yet: %d bytes are assumed; give --host-mtu for another", settled))
+	} else if hostMTU = known.HostMTU; known.HostMTUAssumed {
+		notes = append(notes, fmt.Sprintf("the MTU of the nodes is not known yet: %d bytes are assumed; give --host-mtu for another", hostMTU))
 	}
-	return World{
+	return State{
 		Input: pipeline.Input{
 			Applied: records.Record.Baseline(), Revision: records.Record.BaselineNumber(),
-			Cluster: network.Facts(known, nodes, settled), Reader: c.Client,
+			Cluster: network.Facts(known, nodes, hostMTU), Reader: c.Client,
 		},
-		UsedUp: records.History.UsedUp(records.Record), Look: c.look, Inventory: records.Inventory, DryRun: c.dryRun, Admit: c.admit, Notes: notes,
+		UsedUp: records.History.UsedUp(records.Record), Lookup: c.lookup, Inventory: records.Inventory, DryRun: c.dryRun, Admit: c.admit, Notes: notes,
 		Serves: func(gk schema.GroupKind) bool { _, err := c.Mapper.RESTMapping(gk); return err == nil },
 	}, records, nil
 }
@@ -152,7 +152,7 @@ func (c Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	var all []*corev1.Node
 	for page := ""; ; {
 		var list corev1.NodeList
-		if err := c.Client.List(ctx, &list, client.Limit(nodesAPage), client.Continue(page)); err != nil {
+		if err := c.Client.List(ctx, &list, client.Limit(nodePageSize), client.Continue(page)); err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}
 		for i := range list.Items {
@@ -164,7 +164,7 @@ func (c Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	}
 }
 
-// resource returns where objects of a kind are.
+// resource returns the client for objects of a kind.
 func (c Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	mapping, err := c.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -176,12 +176,12 @@ func (c Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynami
 	return c.API.Resource(mapping.Resource).Namespace(namespace), nil
 }
 
-// look reads objects.
-func (c Cluster) look(ctx context.Context, refs []apply.Ref) (plan.Lookup, error) {
+// lookup reads objects.
+func (c Cluster) lookup(ctx context.Context, refs []apply.Ref) (plan.Lookup, error) {
 	live := map[manifest.Key]*unstructured.Unstructured{}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(asked)
+	group.SetLimit(parallelReads)
 	for _, ref := range refs {
 		group.Go(func() error {
 			r, err := c.resource(ref.GroupVersionKind, ref.Namespace)
@@ -207,8 +207,8 @@ func (c Cluster) look(ctx context.Context, refs []apply.Ref) (plan.Lookup, error
 	return func(k manifest.Key) (*unstructured.Unstructured, bool) { o, ok := live[k]; return o, ok }, nil
 }
 
-// dryRun asks the API server what an object will be, without changing it. An object that is recreated is reported as it
-// will be made.
+// dryRun returns the result of a server-side dry run of an action. For an object that is recreated, it returns the rendered
+// object.
 func (c Cluster) dryRun(ctx context.Context, a plan.Action) (*unstructured.Unstructured, error) {
 	if a.Verb == plan.Recreate {
 		return a.Wanted(), nil

@@ -11,11 +11,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 )
 
-// completeFor is how long a shell waits for a cluster while it completes a word.
-const completeFor = 3 * time.Second
+// completeTimeout is the timeout of requests during shell completion.
+const completeTimeout = 3 * time.Second
 
-// CompleteRevisions completes the one argument of a command with the revisions that are kept, the newest first, after some words.
-// Where no cluster answers, the words alone are offered.
+// CompleteRevisions completes the single argument of a command with words, followed by the revisions in the history, newest first.
+// If the cluster is unreachable, it offers only the words.
 func CompleteRevisions(flags *kubeconfig.Flags, words ...string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -32,13 +32,13 @@ func CompleteNodes(flags *kubeconfig.Flags) cobra.CompletionFunc {
 	}
 }
 
-// live asks the cluster for names; there are none where it does not answer, since a shell has nowhere to show an error.
+// live reads names from the cluster. It ignores errors, which a shell cannot show during completion.
 func live(cmd *cobra.Command, flags *kubeconfig.Flags, names func(Cluster, context.Context) []string) []string {
 	config, err := flags.Config()
 	if err != nil {
 		return nil
 	}
-	config.Timeout = completeFor
+	config.Timeout = completeTimeout
 	cluster, err := Open(config, flags.Namespace)
 	if err != nil {
 		return nil
@@ -47,7 +47,7 @@ func live(cmd *cobra.Command, flags *kubeconfig.Flags, names func(Cluster, conte
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, cancel := context.WithTimeout(ctx, completeFor)
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
 	return names(cluster, ctx)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// contextLines is how many lines around a difference are shown.
+// contextLines is the number of context lines of a diff.
 const contextLines = 3
 
-// difference is a unified diff of the YAML of two objects, either of which may be nil. What the API server keeps for
-// itself is left out, and so are values of Secrets.
+// difference returns a unified diff of the YAML of two objects, either of which may be nil. It omits metadata that the API
+// server manages, and values of Secrets.
 func difference(key manifest.Key, before, after *unstructured.Unstructured) (string, error) {
 	old, err := text(before)
 	if err != nil {
@@ -31,7 +31,7 @@ func difference(key manifest.Key, before, after *unstructured.Unstructured) (str
 	})
 }
 
-// text is the YAML of an object as its author would write it.
+// text returns the YAML of an object without status and metadata that the API server manages.
 func text(o *unstructured.Unstructured) (string, error) {
 	if o == nil {
 		return "", nil
@@ -52,7 +52,7 @@ func text(o *unstructured.Unstructured) (string, error) {
 	return strings.TrimSuffix(string(raw), "\n") + "\n", err
 }
 
-// mask puts the length of each value in its place.
+// mask replaces each value by its length.
 func mask(o *unstructured.Unstructured, field string) {
 	values, _, _ := unstructured.NestedMap(o.Object, field)
 	for key, value := range values {

@@ -9,7 +9,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// MergePatch returns what to change of one specification to make it another.
+// MergePatch returns the JSON merge patch that turns one specification into another.
 func MergePatch(from, to *operatorv1.NetworkSpec) (map[string]any, error) {
 	before, err := json.Marshal(from)
 	if err != nil {
@@ -27,7 +27,7 @@ func MergePatch(from, to *operatorv1.NetworkSpec) (map[string]any, error) {
 	return patch, json.Unmarshal(raw, &patch)
 }
 
-// Merge changes a specification by a merge patch.
+// Merge applies a JSON merge patch to a specification.
 func Merge(spec *operatorv1.NetworkSpec, patch map[string]any) error {
 	before, err := json.Marshal(spec)
 	if err != nil {

@@ -67,7 +67,7 @@ func mistakes() []mistake {
 		{"another type while the network is in use", "defaultNetwork: {type: OVNKubernetes}", false, []string{"spec.defaultNetwork.type", `"Flannel" -> "OVNKubernetes"`, "pods would lose their network; put the old value back"}},
 		{"another MTU while the network is in use", "defaultNetwork: {flannelConfig: {mtu: 1400}}", false, []string{"mtu", `"1500" -> "1400"`, "cno plan prints the hash"}},
 		{"an MTU that the nodes' links do not carry", "defaultNetwork: {flannelConfig: {mtu: 8900}}", true, []string{"spec.defaultNetwork.flannelConfig.mtu", "1500 -> 8900", "needs links of at least 8900 (host-gw adds 0), and a node has one of 1500; use 1500 or less"}},
-		{"an interface that no node has", "defaultNetwork: {flannelConfig: {interface: nosuch9}}", true, []string{"spec.defaultNetwork.flannelConfig.interface", `-> "nosuch9"`, "is an interface that no node has", "nodes have eth0, eth1", "delete the ConfigMap mtu"}},
+		{"an interface that no node has", "defaultNetwork: {flannelConfig: {interface: nosuch9}}", true, []string{"spec.defaultNetwork.flannelConfig.interface", `-> "nosuch9"`, "is an interface that no node has", "nodes have eth0 and eth1", "delete the ConfigMap mtu"}},
 		{"an MTU that no link has", "defaultNetwork: {flannelConfig: {mtu: 70000}}", false, []string{"mtu", "70000 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)"}},
 		{"an MTU that is too small", "defaultNetwork: {flannelConfig: {mtu: 10}}", false, []string{"mtu", "10 is out of range"}},
 		{"a port that there is not", "defaultNetwork: {flannelConfig: {backend: vxlan, vxlan: {port: 99999}}}", false, []string{"vxlan.port", "99999 is out of range; it must be 1 to 65535"}},
@@ -142,7 +142,7 @@ type user struct {
 	t        *testing.T
 	pipeline pipeline.Pipeline
 	network  *operatorv1.Network
-	world    preview.World
+	state    preview.State
 }
 
 func newUser(t *testing.T) user {
@@ -156,7 +156,7 @@ func newUser(t *testing.T) user {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.world, err = preview.Offline(t.Context(), u.pipeline, pipeline.Input{Applied: res.Spec, Cluster: known}); err != nil {
+	if u.state, err = preview.Offline(t.Context(), u.pipeline, pipeline.Input{Applied: res.Spec, Cluster: known}); err != nil {
 		t.Fatal(err)
 	}
 	fields := u.pipeline.Registry.Fields("")
@@ -218,7 +218,7 @@ func (u user) plan(edit string) string {
 	}
 	answer := preview.Malformed(problems)
 	if len(problems) == 0 {
-		if answer, err = preview.Run(u.t.Context(), u.pipeline, in, u.world); err != nil {
+		if answer, err = preview.Run(u.t.Context(), u.pipeline, in, u.state); err != nil {
 			u.t.Fatal(err)
 		}
 	}

@@ -13,30 +13,30 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// Offline is a world without a cluster. What is there is what the operator would have made of in.Applied, nothing if
+// Offline returns a state without a cluster. Its live objects are those that the operator renders for in.Applied; none if
 // that is nil.
-func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (World, error) {
-	w := World{Input: in, Look: known(nil)}
+func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (State, error) {
+	s := State{Input: in, Lookup: known(nil)}
 	if in.Applied == nil {
-		return w, nil
+		return s, nil
 	}
 	before := in
 	before.Desired, before.Applied = in.Applied, nil
 	res, err := p.Run(ctx, before, pipeline.Render)
 	if err != nil && len(res.Outputs) == 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("the applied configuration cannot be rendered, so that all objects are listed as new: %v", err))
-		return w, nil
+		s.Notes = append(s.Notes, fmt.Sprintf("the applied configuration cannot be rendered, so that all objects are listed as new: %v", err))
+		return s, nil
 	}
 	objects, err := network.Desired(p.Registry, res, in.Cluster, "")
 	if err != nil {
-		return w, err
+		return s, err
 	}
-	w.Look, w.Inventory = known(objects), inventory(objects)
-	w.Notes = append(w.Notes, "no cluster is used: objects are compared with those that the applied configuration renders, without later changes")
-	return w, nil
+	s.Lookup, s.Inventory = known(objects), inventory(objects)
+	s.Notes = append(s.Notes, "no cluster is used: objects are compared with those that the applied configuration renders, without later changes")
+	return s, nil
 }
 
-// inventory is what the operator has applied once it has applied some objects.
+// inventory returns the inventory of the operator after it has applied objects.
 func inventory(objects []manifest.Object) plan.Inventory {
 	var all plan.Inventory
 	for _, o := range objects {
@@ -45,7 +45,7 @@ func inventory(objects []manifest.Object) plan.Inventory {
 	return all
 }
 
-// known looks for objects among rendered ones, as they are once they were applied.
+// known returns a lookup of rendered objects as they are after they have been applied.
 func known(objects []manifest.Object) func(context.Context, []apply.Ref) (plan.Lookup, error) {
 	live := map[manifest.Key]*unstructured.Unstructured{}
 	for _, o := range objects {

@@ -14,16 +14,16 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// The limits of requests a second of a command: a plan reads some sixty objects at once.
+// The rate limits of requests of a command: a plan reads about sixty objects at once.
 const (
 	requestsPerSecond = 100
-	requestsAtOnce    = 200
+	requestsBurst     = 200
 )
 
-// Open reaches a cluster. Nothing is asked of it yet but which kinds there are.
+// Open returns a Cluster for a configuration. It may request only the available APIs.
 func Open(config *rest.Config, namespace string) (Cluster, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	config.QPS, config.Burst = requestsPerSecond, requestsBurst
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return Cluster{}, fmt.Errorf("reach the cluster: %w", err)

@@ -37,9 +37,9 @@ func TestThePaceOfARolloutIsNoDrift(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		look, changed := w.Look, 0
-		w.Look = func(ctx context.Context, refs []apply.Ref) (plan.Lookup, error) {
-			live, err := look(ctx, refs)
+		lookup, changed := w.Lookup, 0
+		w.Lookup = func(ctx context.Context, refs []apply.Ref) (plan.Lookup, error) {
+			live, err := lookup(ctx, refs)
 			return func(k manifest.Key) (*unstructured.Unstructured, bool) {
 				o, ok := live(k)
 				if !ok || k.Kind != "DaemonSet" || k.Name != "openshift-kube-proxy" {
@@ -58,8 +58,8 @@ func TestThePaceOfARolloutIsNoDrift(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if changed == 0 || a.Verdict != preview.Unchanged || (len(a.Objects) > 0) != drift || strings.Contains(strings.Join(a.Notes, " "), "paces its rollout") == drift {
-			t.Errorf("%s: verdict %s, objects %+v, notes %q", manager, a.Verdict, a.Objects, a.Notes)
+		if changed == 0 || a.Decision != preview.Unchanged || (len(a.Objects) > 0) != drift || strings.Contains(strings.Join(a.Notes, " "), "paces its rollout") == drift {
+			t.Errorf("%s: decision %s, objects %+v, notes %q", manager, a.Decision, a.Objects, a.Notes)
 		}
 	}
 }

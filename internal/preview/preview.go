@@ -23,66 +23,65 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// World is what a specification is compared with.
-type World struct {
-	// Input is that of the pipeline, but for what is wanted.
+// State is the state of a cluster with which a specification is compared.
+type State struct {
+	// Input is the input of the pipeline without the desired specification.
 	Input pipeline.Input
-	// Look returns what is there of some objects.
-	Look func(context.Context, []apply.Ref) (plan.Lookup, error)
-	// UsedUp is the acknowledgement that was used up last.
+	// Lookup reads the live objects for references.
+	Lookup func(context.Context, []apply.Ref) (plan.Lookup, error)
+	// UsedUp is the last acknowledgement that was used up.
 	UsedUp string
 	// Inventory and Serves are those of plan.Input.
 	Inventory plan.Inventory
 	Serves    func(schema.GroupKind) bool
-	// DryRun returns an object as it will be after an action, as the API server says. It is nil where there is none:
-	// then what is rendered is told.
+	// DryRun returns an object as the API server would store it after an action. It is nil without an API server: then the
+	// rendered object is reported.
 	DryRun DryRun
-	// Admit asks the API server for the object itself, without storing it, with the acknowledgement that it would carry. It is nil
-	// where there is no API server.
+	// Admit submits the object with an acknowledgement in a dry run. It is nil without an API server.
 	Admit func(ctx context.Context, object map[string]any, acknowledgement string) error
-	// Notes are what to know of the world.
+	// Notes are sentences about the state, for Result.Notes.
 	Notes []string
 }
 
-// DryRun returns an object as it will be after an action.
+// DryRun returns an object as it would be after an action.
 type DryRun func(context.Context, plan.Action) (*unstructured.Unstructured, error)
 
-// Run reports what the operator will do with a configuration. The error is for what cannot be previewed: a cluster that
-// does not answer, a bug.
-func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World) (Result, error) {
-	a := Result{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: w.Notes, file: in.File}
+// Run previews the effect of a configuration. It returns an error if there can be no preview: the cluster is unreachable, or
+// the binary has a bug.
+func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, s State) (Result, error) {
+	a := Result{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: s.Notes, file: in.File}
 	spec, problems := in.Spec()
 	if len(problems) > 0 {
 		var err error
-		a.Verdict = Invalid
-		a.Errors, err = in.Judge(ctx, p, nil)
+		a.Decision = Invalid
+		a.Errors, err = in.Check(ctx, p, nil)
 		return a, err
 	}
-	w.Input.Desired = spec
-	res, err := p.Run(ctx, w.Input, pipeline.Check)
+	s.Input.Desired = spec
+	res, err := p.Run(ctx, s.Input, pipeline.Check)
 	if err != nil {
-		wrong, ok := in.Problems(err)
+		problems, ok := in.Problems(err)
 		if !ok {
 			return a, explain(err)
 		}
-		a.Errors = wrong
+		a.Errors = problems
 	}
-	a.Verdict = verdict(err, w.Input.Applied, res)
-	if a.Verdict != Invalid {
-		if wrong := in.Complete(nil); len(wrong) > 0 {
-			a.Verdict, a.Errors = Invalid, wrong
+	a.Decision = decision(err, s.Input.Applied, res)
+	if a.Decision != Invalid {
+		if problems := in.Complete(nil); len(problems) > 0 {
+			a.Decision, a.Errors = Invalid, problems
 		}
 	} else {
 		a.Errors = in.Complete(a.Errors)
 	}
-	if a.Verdict == Invalid {
+	if a.Decision == Invalid {
 		return a, nil
 	}
 	a.Filled, a.Acknowledgement, a.Acknowledged = res.Spec, res.Acknowledgement, res.Acknowledged
 	if res.Changes != nil {
 		a.Changes = res.Changes
 	}
-	if a.Acknowledgement != "" && w.Input.Revision == 0 {
+	if a.Acknowledgement != "" && s.Input.Revision == 0 {
 		a.Notes = append(a.Notes, "the hash to acknowledge is that of no revision: plan against the cluster for the one that counts there")
 	}
 	for _, r := range slices.Concat(res.Ineffective, res.Warnings) {
@@ -91,28 +90,28 @@ func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World) (R
 	for _, r := range res.Advice {
 		a.Notes = append(a.Notes, r.String())
 	}
-	if a.Verdict == Refused {
+	if a.Decision == Refused {
 		a.Notes = append(a.Notes, "the applied configuration stays active, and the operator keeps managing it")
-		a.Notes = append(a.Notes, conflicts(ctx, p, w.Input)...)
+		a.Notes = append(a.Notes, conflicts(ctx, p, s.Input)...)
 		return a, nil
 	}
-	w.Input.Acknowledged = res.Acknowledgement
-	if err := a.admit(ctx, in, w); err != nil {
+	s.Input.Acknowledged = res.Acknowledgement
+	if err := a.admit(ctx, in, s); err != nil {
 		return a, err
 	}
-	err = a.objects(ctx, p, w)
+	err = a.objects(ctx, p, s)
 	if len(a.Blocked) > 0 && a.Applies() {
-		a.Verdict = Blocked
+		a.Decision = Blocked
 	}
 	return a, err
 }
 
-// admit asks the API server whether it takes the configuration itself: a policy or a webhook of a third party may refuse it.
-func (a *Result) admit(ctx context.Context, in offline.Input, w World) error {
-	if w.Admit == nil || in.Object == nil {
+// admit submits the configuration itself in a dry run: a policy or a webhook of a third party may refuse it.
+func (a *Result) admit(ctx context.Context, in offline.Input, s State) error {
+	if s.Admit == nil || in.Object == nil {
 		return nil
 	}
-	err := w.Admit(ctx, in.Object, a.Acknowledgement)
+	err := s.Admit(ctx, in.Object, a.Acknowledgement)
 	switch {
 	case err == nil:
 	case meta.IsNoMatchError(err):
@@ -127,12 +126,12 @@ func (a *Result) admit(ctx context.Context, in offline.Input, w World) error {
 	return nil
 }
 
-// lacksPermission reports whether an error is that the user has no permission, which says nothing about the operator.
+// lacksPermission reports whether an error means that the user, not the operator, lacks a permission.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "is forbidden: User ")
 }
 
-// explain explains what prevents a preview.
+// explain adds a remedy to an error that prevents a preview.
 func explain(err error) error {
 	if errors.Is(err, pipeline.ErrHostMTUUnknown) {
 		return fmt.Errorf("%w: give --host-mtu", err)
@@ -140,7 +139,7 @@ func explain(err error) error {
 	return err
 }
 
-func verdict(err error, applied *operatorv1.NetworkSpec, res pipeline.Result) Verdict {
+func decision(err error, applied *operatorv1.NetworkSpec, res pipeline.Result) Decision {
 	switch {
 	case err != nil && pipeline.StageOf(err) != pipeline.Check:
 		return Invalid
@@ -154,24 +153,24 @@ func verdict(err error, applied *operatorv1.NetworkSpec, res pipeline.Result) Ve
 	return Safe
 }
 
-// objects adds what will become of objects.
-func (a *Result) objects(ctx context.Context, p pipeline.Pipeline, w World) error {
+// objects adds the changes of objects.
+func (a *Result) objects(ctx context.Context, p pipeline.Pipeline, s State) error {
 	if a.Filled.ManagementState == osv1.Unmanaged {
 		a.Notes = append(a.Notes, "spec.managementState is Unmanaged: no object is touched")
 		return nil
 	}
-	res, err := p.Run(ctx, w.Input, pipeline.Render)
+	res, err := p.Run(ctx, s.Input, pipeline.Render)
 	if err != nil && len(res.Outputs) == 0 {
 		return err
 	}
-	in := plan.Input{Inventory: w.Inventory, Serves: w.Serves, Eventual: true}
+	in := plan.Input{Inventory: s.Inventory, Serves: s.Serves, Eventual: true}
 	for _, o := range res.Outputs {
-		a.heard(o, &in)
+		a.addOutput(o, &in)
 	}
-	if in.Desired, err = network.Desired(p.Registry, res, w.Input.Cluster, a.usedUp(w)); err != nil {
+	if in.Desired, err = network.Desired(p.Registry, res, s.Input.Cluster, a.usedUp(s)); err != nil {
 		return err
 	}
-	if in.Live, err = w.Look(ctx, refs(in)); err != nil {
+	if in.Live, err = s.Lookup(ctx, refs(in)); err != nil {
 		return err
 	}
 	made, err := plan.Make(in)
@@ -186,15 +185,15 @@ func (a *Result) objects(ctx context.Context, p pipeline.Pipeline, w World) erro
 			a.Notes = append(a.Notes, fmt.Sprintf("%s: the operator paces its rollout: its updateStrategy is the rendered one again once the rollout has finished", action.Key))
 			continue
 		}
-		if err := a.add(ctx, action, in.Live, w.DryRun); err != nil {
+		if err := a.add(ctx, action, in.Live, s.DryRun); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// paced reports whether an object differs from what is rendered only in how many pods are replaced at once, and the operator itself
-// has written that: it does while a rollout goes on.
+// paced reports whether an object differs from the rendered one only in its updateStrategy, and the operator itself has written
+// that: it does so during a rollout.
 func paced(action plan.Action, live *unstructured.Unstructured) bool {
 	if action.Key.Kind != "DaemonSet" || action.Verb != plan.Apply || len(action.Reasons) == 0 {
 		return false
@@ -215,16 +214,16 @@ func paced(action plan.Action, live *unstructured.Unstructured) bool {
 	return own
 }
 
-// usedUp is the acknowledgement that is used up then.
-func (a *Result) usedUp(w World) string {
+// usedUp returns the acknowledgement that is used up after the change.
+func (a *Result) usedUp(s State) string {
 	if a.Acknowledgement != "" {
 		return a.Acknowledgement
 	}
-	return w.UsedUp
+	return s.UsedUp
 }
 
-// heard notes what a component says of what it renders. While it does not render everything, nothing is deleted.
-func (a *Result) heard(o pipeline.ComponentOutput, in *plan.Input) {
+// addOutput notes the errors and messages of a rendered component. Nothing is deleted while a component is incomplete.
+func (a *Result) addOutput(o pipeline.ComponentOutput, in *plan.Input) {
 	switch {
 	case o.Err != nil:
 		in.Incomplete = fmt.Sprintf("%s cannot be rendered: %v", o.Name, o.Err)
@@ -245,8 +244,8 @@ func (a *Result) add(ctx context.Context, action plan.Action, live plan.Lookup, 
 		Namespace: action.Key.Namespace, Name: action.Key.Name, Reasons: action.Reasons,
 	}
 	var before, after *unstructured.Unstructured
-	if there, found := live(action.Key); found {
-		before = there
+	if existing, found := live(action.Key); found {
+		before = existing
 	}
 	if action.Writes() {
 		after = action.Wanted()
@@ -274,7 +273,7 @@ func (a *Result) add(ctx context.Context, action plan.Action, live plan.Lookup, 
 	return nil
 }
 
-// refs names everything that is wanted or was applied.
+// refs returns references to all desired objects and those in the inventory.
 func refs(in plan.Input) []apply.Ref {
 	var all []apply.Ref
 	seen := map[manifest.Key]bool{}

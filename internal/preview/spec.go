@@ -16,8 +16,8 @@ import (
 // ErrNoNetwork is the error of Spec for a cluster without Network/cluster.
 var ErrNoNetwork = errors.New("the cluster has no Network/cluster: the operator does not manage its network")
 
-// Spec is the specification that is applied, with all defaults; that of Network/cluster where the record of it cannot be read. It uses Client and
-// Namespace only.
+// Spec returns the applied specification with all defaults, or that of Network/cluster if the record cannot be read. It uses only
+// Client and Namespace.
 func (c Cluster) Spec(ctx context.Context) (*operatorv1.NetworkSpec, error) {
 	if data, exists, err := c.data(ctx, applied.ConfigMapName); err == nil && exists {
 		if r, err := applied.Decode(data); err == nil && !r.Current().IsZero() {

@@ -17,14 +17,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// FieldManager is what cno writes as.
+// FieldManager is the field manager of cno.
 const FieldManager = "cno"
 
-// ErrShortForm is the error of an edit of the Network while a NetworkConfig says what it has to be.
+// ErrShortForm is the error of an edit of the Network while a NetworkConfig determines its specification.
 var ErrShortForm = errors.New("the network is configured by NetworkConfig/default, which would undo the change: change that object instead")
 
-// Submit gives a configuration to the operator by server-side apply, with the acknowledgement of the change if there is
-// one, and returns the generation of the object. Fields that others have set are theirs unless force is true.
+// Submit applies a configuration by server-side apply, with the acknowledgement of the change unless it is empty, and returns
+// the generation of the object. Fields of other field managers cause a conflict unless force is true.
 func (c Cluster) Submit(ctx context.Context, object map[string]any, acknowledgement string, force bool) (int64, error) {
 	written, err := c.submit(ctx, object, acknowledgement, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})
 	if apierrors.IsConflict(err) {
@@ -36,8 +36,8 @@ func (c Cluster) Submit(ctx context.Context, object map[string]any, acknowledgem
 	return written.GetGeneration(), nil
 }
 
-// conflictHint names the way out of a conflict with another field manager. An object that was created with kubectl apply has
-// its fields from kubectl's client-side manager.
+// conflictHint returns the remedy for a conflict with another field manager. The fields of an object that was created with
+// kubectl apply belong to kubectl's client-side manager.
 func conflictHint(err error) string {
 	if strings.Contains(err.Error(), `"kubectl-client-side-apply"`) {
 		return "the object was written with kubectl apply, whose field manager is kubectl-client-side-apply: add --force-conflicts once, and cno manages these fields from then on"
@@ -45,7 +45,7 @@ func conflictHint(err error) string {
 	return "add --force-conflicts to take these fields over from the other field manager"
 }
 
-// admit asks the API server for what Submit would do, without storing it. Conflicts with other field managers do not count.
+// admit is a dry run of Submit that ignores conflicts with other field managers.
 func (c Cluster) admit(ctx context.Context, object map[string]any, acknowledgement string) error {
 	_, err := c.submit(ctx, object, acknowledgement, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
 	return err
@@ -73,7 +73,7 @@ func (c Cluster) submit(ctx context.Context, object map[string]any, acknowledgem
 	return r.Apply(ctx, u.GetName(), u, options)
 }
 
-// Network returns Network/cluster as it is.
+// Network reads Network/cluster.
 func (c Cluster) Network(ctx context.Context) (*unstructured.Unstructured, error) {
 	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
 	if err != nil {
@@ -82,7 +82,7 @@ func (c Cluster) Network(ctx context.Context) (*unstructured.Unstructured, error
 	return r.Get(ctx, operatorv1.NetworkName, metav1.GetOptions{})
 }
 
-// Patch changes Network/cluster by a merge patch, if no one else has changed it meanwhile, and returns its generation.
+// Patch applies a merge patch to Network/cluster unless another client has changed it meanwhile, and returns its generation.
 func (c Cluster) Patch(ctx context.Context, network *unstructured.Unstructured, patch map[string]any) (int64, error) {
 	if err := c.shortForm(ctx); err != nil {
 		return 0, err
@@ -105,8 +105,8 @@ func (c Cluster) Patch(ctx context.Context, network *unstructured.Unstructured, 
 	return written.GetGeneration(), nil
 }
 
-// Annotate sets annotations of Network/cluster; nil takes one away. It also works while a NetworkConfig says what the
-// specification has to be.
+// Annotate sets annotations of Network/cluster; nil removes one. It also works while a NetworkConfig determines the
+// specification.
 func (c Cluster) Annotate(ctx context.Context, annotations map[string]any) error {
 	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
@@ -122,11 +122,11 @@ func (c Cluster) Annotate(ctx context.Context, annotations map[string]any) error
 	return nil
 }
 
-// shortForm fails while there is a NetworkConfig.
+// shortForm returns ErrShortForm if there is a NetworkConfig.
 func (c Cluster) shortForm(ctx context.Context) error {
 	r, err := c.resource(networkoperatorv1.GroupVersion.WithKind("NetworkConfig"), "")
 	if err != nil {
-		return nil //nolint:nilerr // the kind is not served: there is none
+		return nil //nolint:nilerr // the CRD is not installed: there is none
 	}
 	_, err = r.Get(ctx, networkoperatorv1.NetworkConfigName, metav1.GetOptions{})
 	if err == nil {
@@ -135,5 +135,5 @@ func (c Cluster) shortForm(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("look for NetworkConfig/default: %w", err)
+	return fmt.Errorf("read NetworkConfig/default: %w", err)
 }

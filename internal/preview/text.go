@@ -11,13 +11,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// signs are the first letters of lines about objects.
+// signs are the prefixes of lines about objects.
 var signs = map[plan.Verb]string{plan.Create: "+", plan.Apply: "~", plan.Recreate: "±", plan.Delete: "-"}
 
-// disruptions are in the order of their weight.
+// disruptions lists the disruptions from the least to the most severe.
 var disruptions = []provider.Disruption{provider.NoDisruption, provider.PodsRestart, provider.ConnectionsReset, provider.NodesReboot, provider.Outage}
 
-// Write tells people the preview.
+// Write writes the preview as text.
 func (a Result) Write(w io.Writer) error {
 	p := printer{w: w}
 	for _, e := range a.Errors {
@@ -50,7 +50,7 @@ func (a Result) writeChanges(p *printer) {
 	p.line("Fields that change:")
 	for _, c := range a.Changes {
 		p.line("  %s: %s -> %s", c.Field, value(c.Old), value(c.New))
-		text := fmt.Sprintf("%s; %s; disruption: %s", c.Verdict, c.Class, c.Disruption)
+		text := fmt.Sprintf("%s; %s; disruption: %s", c.Decision, c.Class, c.Disruption)
 		if c.Message != "" {
 			text += "; " + c.Message
 		}
@@ -81,7 +81,7 @@ func (a Result) writeObjects(p *printer) {
 		}
 		p.line("%s %s %s %s (%s)", sign, o.Action, o.Kind, name, o.APIVersion)
 		if o.Action == plan.Create || o.Action == plan.Delete {
-			continue // the whole of it says nothing that the line does not
+			continue // the whole object adds nothing to the line
 		}
 		for _, r := range o.Reasons {
 			p.line("      %s", r)
@@ -92,14 +92,14 @@ func (a Result) writeObjects(p *printer) {
 	}
 }
 
-// summary is the last line.
+// summary returns the last line.
 func (a Result) summary() string {
 	counts := map[plan.Verb]int{}
 	for _, o := range a.Objects {
 		counts[o.Action]++
 	}
 	objects := fmt.Sprintf("%s created, %d changed, %d deleted", number(counts[plan.Create], "object"), counts[plan.Apply]+counts[plan.Recreate], counts[plan.Delete])
-	switch a.Verdict {
+	switch a.Decision {
 	case Invalid:
 		return fmt.Sprintf("Invalid: %s. Nothing would be changed.", number(len(a.Errors), "error"))
 	case Refused:
@@ -121,7 +121,7 @@ func (a Result) summary() string {
 	return fmt.Sprintf("Safe: %s changed, %s. Disruption at worst: %s.", number(len(a.Changes), "field"), objects, a.Disruption())
 }
 
-// number writes how many there are of something.
+// number formats a count with its noun.
 func number(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -129,7 +129,7 @@ func number(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Disruption is the worst of all changes.
+// Disruption returns the most severe disruption of all changes.
 func (a Result) Disruption() provider.Disruption {
 	worst := 0
 	for _, c := range a.Changes {
@@ -142,7 +142,7 @@ func (a Result) Disruption() provider.Disruption {
 	return disruptions[worst]
 }
 
-// printer writes lines until one cannot be written.
+// printer writes lines until the first error.
 type printer struct {
 	w   io.Writer
 	err error

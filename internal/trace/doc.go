@@ -1,6 +1,6 @@
-// Package trace explains what becomes of a packet: which address a Service is translated to, which NetworkPolicy decides, by which nodes the
-// packet goes, and what its reply does. The part here is the same for every network and needs objects only; a network adds what
-// it has installed itself (provider.Tracer).
+// Package trace traces a packet and its reply: the address to which a Service is translated, the NetworkPolicy that decides, and the nodes
+// on the path. This package uses only objects and is independent of the network; a network adds steps from its own state
+// (provider.Tracer).
 package trace
 
 import (
@@ -10,27 +10,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrQuestion is wrapped by the error of a question that cannot be answered as it was put, ErrUnknown by that of one about an object that does
-// not exist.
+// ErrQuestion is wrapped by the error of an invalid question, ErrUnknown by that of a question about an object that does not exist.
 var (
 	ErrQuestion = errors.New("the question is not complete")
 	ErrUnknown  = errors.New("not found")
 )
 
-// Question asks for the way of the first packet of a connection.
+// Question is a request to trace the first packet of a connection.
 type Question struct {
 	// From is a pod: namespace/name.
 	From string
 	// To is a pod or a Service, namespace/name, pod/namespace/name or service/namespace/name, an address, or a DNS name; each may end with a
 	// port, ":80" or, of a Service, ":http".
 	To string
-	// Protocol is TCP, UDP or SCTP; empty is that of the Service's port, or TCP.
+	// Protocol is TCP, UDP or SCTP; empty means that of the Service's port, or TCP.
 	Protocol corev1.Protocol
-	// Port is that of the destination; 0 is the one in To, or the only one that a Service or the containers of a pod have.
+	// Port is that of the destination; 0 means the one in To, or the only one of a Service or of the containers of a pod.
 	Port uint16
 }
 
-// Protocols are those that can be asked about.
+// Protocols are the supported protocols.
 var Protocols = []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
 
 // The kinds of ends.
@@ -43,12 +42,12 @@ const (
 // End is one end of a connection.
 type End struct {
 	Kind string `json:"kind"`
-	// Name is namespace/name of a pod, and the name of a node; empty for an address.
+	// Name is namespace/name of a pod, or the name of a node; empty for an address.
 	Name string `json:"name,omitempty"`
 	// Node is the pod's node.
 	Node    string `json:"node,omitempty"`
 	Address string `json:"address"`
-	// HostNetwork is true for a pod on the network of its node.
+	// HostNetwork is true for a pod on the host network.
 	HostNetwork bool `json:"hostNetwork,omitempty"`
 }
 
@@ -64,24 +63,24 @@ type Service struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 	Port    uint16 `json:"port"`
-	// Endpoints are those of the port, of which Refused are stopped by a NetworkPolicy.
+	// Endpoints are those of the port. NetworkPolicies deny those in Refused.
 	Endpoints []string `json:"endpoints"`
 	Refused   []string `json:"refused,omitempty"`
 }
 
-// Step is one place on the way.
+// Step is one step of the path.
 type Step struct {
 	Where string `json:"where"`
 	// OK is false if the step stops the packet.
 	OK   bool   `json:"ok"`
 	What string `json:"what"`
-	// Installed is true for what the network has installed, and false for what objects of the cluster say.
+	// Installed is true for a step from the state of the network, and false for one from objects of the cluster.
 	Installed bool `json:"installed,omitempty"`
-	// Flows are what decides, in the words of the network.
+	// Flows are the deciding flows in the notation of the network.
 	Flows []string `json:"flows,omitempty"`
 }
 
-// Answer is the way of a packet, and of its reply.
+// Answer is the path of a packet and of its reply.
 type Answer struct {
 	// Network is the type of the cluster's network.
 	Network  string          `json:"network"`
@@ -91,12 +90,12 @@ type Answer struct {
 	Protocol corev1.Protocol `json:"protocol"`
 	// Port is that of the destination after the translation of the Service.
 	Port uint16 `json:"port"`
-	// Passes is false if a step of the request or of the reply stops the packet. Result says so in a sentence, with the step.
+	// Passes is false if a step of the request or of the reply drops the packet. Result is a sentence with the result and the step.
 	Passes  bool   `json:"passes"`
 	Result  string `json:"result"`
 	Request []Step `json:"request"`
 	Reply   []Step `json:"reply"`
-	// Notes are sentences, for example about what could not be looked at.
+	// Notes are sentences, for example about objects that could not be read.
 	Notes []string `json:"notes"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// target is what a question's destination is.
+// target is the resolved destination of a question.
 type target struct {
 	pod     *corev1.Pod
 	node    *corev1.Node
@@ -22,37 +22,37 @@ type target struct {
 	address netip.Addr
 	// port is the text after the colon; empty if there is none.
 	port string
-	// notes are sentences about how it was found.
+	// notes are sentences about the resolution.
 	notes []string
 }
 
 // Lookup returns the addresses of a DNS name.
 type Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 
-// resolve finds out what a destination is. Families are those of the client, in its order.
-func (w world) resolve(ctx context.Context, text string, lookup Lookup, families []netip.Addr) (target, error) {
+// resolve resolves a destination. families are the addresses of the client, in its order.
+func (o snapshot) resolve(ctx context.Context, text string, lookup Lookup, families []netip.Addr) (target, error) {
 	name, port, err := cutPort(text)
 	if err != nil {
 		return target{}, err
 	}
 	if a, err := netip.ParseAddr(name); err == nil {
-		return w.at(a.Unmap(), port)
+		return o.at(a.Unmap(), port)
 	}
 	kind, rest, _ := strings.Cut(name, "/")
 	switch {
 	case strings.Count(name, "/") == 2 && kind == "pod":
-		return w.object(rest, port, true, false)
+		return o.object(rest, port, true, false)
 	case strings.Count(name, "/") == 2 && (kind == "service" || kind == "svc"):
-		return w.object(rest, port, false, true)
+		return o.object(rest, port, false, true)
 	case strings.Count(name, "/") == 1:
-		return w.object(name, port, true, true)
+		return o.object(name, port, true, true)
 	case name == "" || strings.Contains(name, "/"):
 		return target{}, fmt.Errorf("%w: %q is no destination: write NAMESPACE/POD, NAMESPACE/SERVICE, an address or a DNS name, each with :PORT if need be", ErrQuestion, text)
 	}
-	return w.named(ctx, name, port, lookup, families)
+	return o.named(ctx, name, port, lookup, families)
 }
 
-// cutPort separates a port from a destination: an IPv6 address with a port is in brackets.
+// cutPort splits a destination and its port: an IPv6 address with a port is in brackets.
 func cutPort(text string) (name, port string, err error) {
 	if rest, bracketed := strings.CutPrefix(text, "["); bracketed {
 		name, after, closed := strings.Cut(rest, "]")
@@ -71,48 +71,48 @@ func cutPort(text string) (name, port string, err error) {
 	return name, port, nil
 }
 
-// at is the destination with an address.
-func (w world) at(a netip.Addr, port string) (target, error) {
+// at returns the destination with an address.
+func (o snapshot) at(a netip.Addr, port string) (target, error) {
 	t := target{address: a, port: port}
-	if t.service = w.serviceWith(a); t.service != nil {
+	if t.service = o.serviceWith(a); t.service != nil {
 		return t, nil
 	}
-	if t.pod = w.podWith(a); t.pod == nil {
-		t.node = w.node(a)
+	if t.pod = o.podWith(a); t.pod == nil {
+		t.node = o.node(a)
 	}
 	return t, nil
 }
 
-// object is the pod or the Service with a name.
-func (w world) object(name, port string, pods, services bool) (target, error) {
+// object returns the pod or the Service with a name.
+func (o snapshot) object(name, port string, pods, services bool) (target, error) {
 	t := target{port: port}
 	if pods {
-		t.pod = w.pod(name)
+		t.pod = o.pod(name)
 	}
 	if services {
-		t.service = w.service(name)
+		t.service = o.service(name)
 	}
 	switch {
 	case t.pod != nil && t.service != nil:
 		return t, fmt.Errorf("%w: %s is a pod and a Service: write pod/%s or service/%s", ErrQuestion, name, name, name)
 	case t.pod == nil && t.service == nil && pods && services:
-		return t, fmt.Errorf("there is neither a pod nor a Service %q%s: %w", name, w.near(name), ErrUnknown)
+		return t, fmt.Errorf("there is neither a pod nor a Service %q%s: %w", name, o.near(name), ErrUnknown)
 	case t.pod == nil && t.service == nil && pods:
-		return t, fmt.Errorf("there is no pod %q%s: %w", name, w.near(name), ErrUnknown)
+		return t, fmt.Errorf("there is no pod %q%s: %w", name, o.near(name), ErrUnknown)
 	case t.pod == nil && t.service == nil:
-		return t, fmt.Errorf("there is no Service %q%s: %w", name, w.near(name), ErrUnknown)
+		return t, fmt.Errorf("there is no Service %q%s: %w", name, o.near(name), ErrUnknown)
 	}
 	return t, nil
 }
 
-// near is the name of a pod or Service that was perhaps meant, as a part of a sentence.
-func (w world) near(name string) string {
+// near suggests the name of a similar pod or Service, as a part of a sentence.
+func (o snapshot) near(name string) string {
 	var known []string
-	for i := range w.pods {
-		known = append(known, idOf(&w.pods[i]).String())
+	for i := range o.pods {
+		known = append(known, idOf(&o.pods[i]).String())
 	}
-	for i := range w.services {
-		known = append(known, w.services[i].Namespace+"/"+w.services[i].Name)
+	for i := range o.services {
+		known = append(known, o.services[i].Namespace+"/"+o.services[i].Name)
 	}
 	if best, ok := suggest.Closest(name, known, 3); ok {
 		return fmt.Sprintf(" (did you mean %s?)", best)
@@ -120,16 +120,16 @@ func (w world) near(name string) string {
 	return ""
 }
 
-// named is what a DNS name stands for: a Service by the names that cluster DNS gives it, or an address.
-func (w world) named(ctx context.Context, name, port string, lookup Lookup, families []netip.Addr) (target, error) {
+// named resolves a DNS name: a Service by its names in cluster DNS, or an address.
+func (o snapshot) named(ctx context.Context, name, port string, lookup Lookup, families []netip.Addr) (target, error) {
 	parts := strings.Split(strings.TrimSuffix(name, "."), ".")
 	if len(parts) >= 2 && (len(parts) == 2 || parts[2] == "svc") {
-		if s := w.service(parts[1] + "/" + parts[0]); s != nil {
+		if s := o.service(parts[1] + "/" + parts[0]); s != nil {
 			return target{service: s, port: port, notes: []string{fmt.Sprintf("%s is the name of Service %s/%s", name, s.Namespace, s.Name)}}, nil
 		}
 	}
 	if len(parts) >= 3 && parts[2] == "svc" {
-		return target{}, fmt.Errorf("there is no Service %q%s: %w", parts[1]+"/"+parts[0], w.near(parts[1]+"/"+parts[0]), ErrUnknown)
+		return target{}, fmt.Errorf("there is no Service %q%s: %w", parts[1]+"/"+parts[0], o.near(parts[1]+"/"+parts[0]), ErrUnknown)
 	}
 	if len(parts) == 1 {
 		return target{}, fmt.Errorf("%w: %q is no destination: write the namespace of a pod or Service, NAMESPACE/%s", ErrQuestion, name, name)
@@ -150,7 +150,7 @@ func (w world) named(ctx context.Context, name, port string, lookup Lookup, fami
 			if a.Unmap().Is4() != like.Is4() {
 				continue
 			}
-			t, err := w.at(a.Unmap(), port)
+			t, err := o.at(a.Unmap(), port)
 			t.notes = append(t.notes, fmt.Sprintf("%s has the addresses %s as this computer resolves it; pods may get others from the DNS of the cluster", name, strings.Join(texts, ", ")))
 			return t, err
 		}
@@ -158,7 +158,7 @@ func (w world) named(ctx context.Context, name, port string, lookup Lookup, fami
 	return target{}, fmt.Errorf("%s has the addresses %s, and the pod has none of their IP families: %w", name, strings.Join(texts, ", "), ErrUnknown)
 }
 
-// number reads a port of a question.
+// number parses a port of a question.
 func number(text string) (uint16, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
@@ -167,7 +167,7 @@ func number(text string) (uint16, error) {
 	return uint16(n), nil
 }
 
-// port is the port and the protocol of a connection to what is no Service.
+// portOf returns the port and the protocol of a connection to a destination other than a Service.
 func (t target) portOf(q Question) (uint16, corev1.Protocol, error) {
 	protocol := cmp.Or(q.Protocol, corev1.ProtocolTCP)
 	if q.Port > 0 {
@@ -197,7 +197,7 @@ func (t target) portOf(q Question) (uint16, corev1.Protocol, error) {
 	return 0, protocol, fmt.Errorf("%w: which port of %s? write DESTINATION:PORT, or --port; %s", ErrQuestion, protocol, text)
 }
 
-// servicePort is the port of a Service that a question means.
+// servicePort returns the port of a Service for a question.
 func (t target) servicePort(q Question) (corev1.ServicePort, error) {
 	want := t.port
 	if q.Port > 0 {

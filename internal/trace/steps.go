@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// toService replaces the address of a Service by that of an endpoint: of one that policies refuse, if there is any, since the connections that
-// get it fail.
+// toService translates the address of a Service to that of an endpoint: one that policies deny, if there is any, since connections to it
+// fail.
 func (t *tracing) toService(ctx context.Context, to target) error {
 	port, err := to.servicePort(t.question)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *tracing) toService(ctx context.Context, to target) error {
 	return nil
 }
 
-// endOfAddress is the end that policies see behind an address.
+// endOfAddress returns the end with an address for policies.
 func (t *tracing) endOfAddress(a netip.Addr) netpolicy.End {
 	e := netpolicy.End{Address: a}
 	if p := t.podWith(a); p != nil {
@@ -90,7 +90,7 @@ func (t *tracing) endOfAddress(a netip.Addr) netpolicy.End {
 	return e
 }
 
-// connection is the connection from the source to an end, as policies see it.
+// connection returns the connection from the source to an end for policies.
 func (t *tracing) connection(to netpolicy.End, port uint16) netpolicy.Connection {
 	from := netpolicy.End{Address: t.packet.From.Address}
 	if t.packet.From.IsPod() {
@@ -99,10 +99,10 @@ func (t *tracing) connection(to netpolicy.End, port uint16) netpolicy.Connection
 	return netpolicy.Connection{From: from, To: to, Protocol: t.packet.Protocol, Port: port}
 }
 
-// enforced reports whether NetworkPolicies decide.
-func (t *tracing) enforced() bool { return t.carriage.Unenforced == "" && t.blind == "" }
+// enforced reports whether NetworkPolicies are known and enforced.
+func (t *tracing) enforced() bool { return t.carriage.Unenforced == "" && t.noPolicies == "" }
 
-// request adds what objects say about the way of the first packet.
+// request adds the steps of the first packet from objects.
 func (t *tracing) request() {
 	c := t.connection(t.endOfAddress(t.packet.To.Address), t.packet.Port)
 	v := t.rules.Allowed(c)
@@ -126,14 +126,14 @@ func (t *tracing) request() {
 	}
 }
 
-func (t *tracing) decision(where string, c netpolicy.Connection, d netpolicy.Decision, direction string) {
+func (t *tracing) decision(where string, c netpolicy.Connection, d netpolicy.DirectionDecision, direction string) {
 	step := t.add(where, d.Allows(), "%s", d.Explain(direction))
 	if !d.Allows() {
 		step.Flows = t.rules.Near(c, direction)
 	}
 }
 
-// between adds the nodes, and the way from one to the other or out of the cluster.
+// between adds the nodes, and the path from one to the other or out of the cluster.
 func (t *tracing) between() {
 	from, to := t.packet.From, t.packet.To
 	t.node(from.Node)
@@ -168,7 +168,7 @@ func orElse(text, other string) string {
 	return text
 }
 
-// passage says how a packet gets from one node to another.
+// passage describes the transport of a packet from one node to another.
 func (t *tracing) passage(from, to string) string {
 	text := "by " + orElse(t.carriage.Between, "the network between nodes")
 	a, b := t.nodeNamed(from), t.nodeNamed(to)
@@ -181,7 +181,7 @@ func (t *tracing) passage(from, to string) string {
 	return text
 }
 
-// inside reports whether an address is one of pods.
+// inside reports whether an address is in the pools of pods.
 func (t *tracing) inside(a netip.Addr) bool {
 	return slices.ContainsFunc(t.Spec.ClusterNetwork, func(e operatorv1.ClusterNetworkEntry) bool {
 		p, err := netip.ParsePrefix(e.CIDR)
@@ -189,7 +189,7 @@ func (t *tracing) inside(a netip.Addr) bool {
 	})
 }
 
-// node adds a node, if it does not work.
+// node adds a node if it is not ready.
 func (t *tracing) node(name string) {
 	n := t.nodeNamed(name)
 	if name == "" {
@@ -206,7 +206,7 @@ func (t *tracing) node(name string) {
 	}
 }
 
-// reply adds what objects say about the way of the reply.
+// reply adds the steps of the reply from objects.
 func (t *tracing) reply() {
 	from, to := t.packet.From, t.packet.To
 	if t.enforced() && (from.IsPod() || to.IsPod()) {
@@ -226,12 +226,12 @@ func (t *tracing) reply() {
 	t.back(t.answer.From.String(), "gets the answer")
 }
 
-// installed adds what the network itself has to say.
+// installed adds the steps of the Tracer.
 func (t *tracing) installed(ctx context.Context) {
 	if t.Tracer == nil || !t.packet.From.Address.IsValid() || !t.packet.To.Address.IsValid() || t.packet.From.Node == "" {
 		return
 	}
-	steps, err := t.Tracer.Follow(ctx, provider.TraceAccess{Objects: t.Objects, Spec: t.Spec, Run: t.Run}, t.packet)
+	steps, err := t.Tracer.Trace(ctx, provider.TraceAccess{Objects: t.Objects, Spec: t.Spec, Run: t.Run}, t.packet)
 	for _, s := range steps {
 		one := Step{Where: s.Where, OK: !s.Stops, What: s.What, Installed: true, Flows: s.Flows}
 		if s.Reply {
@@ -241,6 +241,6 @@ func (t *tracing) installed(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		t.note("what the network has installed was not looked at as a whole: %v", err)
+		t.note("the state of the network could not be read completely: %v", err)
 	}
 }

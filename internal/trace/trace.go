@@ -15,34 +15,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Cluster is where questions are answered.
+// Cluster is the cluster in which packets are traced.
 type Cluster struct {
 	// Objects reads the cluster.
 	Objects client.Reader
 	// Spec is the filled specification of the network.
 	Spec *operatorv1.NetworkSpec
-	// Tracer is the network; nil for one that a third party installs.
+	// Tracer is that of the network; nil for one that a third party installs.
 	Tracer provider.Tracer
-	// Run runs a command in a pod of the network; nil where that is not possible.
+	// Run runs a command in a pod of the network; nil if that is not possible.
 	Run func(ctx context.Context, c provider.TraceCommand) (string, error)
-	// Blind is why NetworkPolicies cannot be looked at; empty if they can.
-	Blind string
-	// Lookup resolves DNS names; nil where that is not possible.
+	// NoPolicies is the reason why NetworkPolicies cannot be evaluated; empty if they can.
+	NoPolicies string
+	// Lookup resolves DNS names; nil if that is not possible.
 	Lookup Lookup
 }
 
-// tracing is one question and its answer so far.
+// tracing is the state of one trace.
 type tracing struct {
 	Cluster
-	world
+	snapshot
 	carriage provider.Carriage
 	question Question
 	packet   provider.TracePacket
-	from, to *corev1.Pod // to is nil for what is no pod
+	from, to *corev1.Pod // to is nil if the destination is no pod
 	answer   Answer
 }
 
-// Trace answers a question.
+// Trace traces the packet of a question.
 func Trace(ctx context.Context, c Cluster, q Question) (Answer, error) {
 	if q.Protocol != "" && !slices.Contains(Protocols, q.Protocol) {
 		return Answer{}, fmt.Errorf("%w: protocol %q is not TCP, UDP or SCTP", ErrQuestion, q.Protocol)
@@ -54,17 +54,17 @@ func Trace(ctx context.Context, c Cluster, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if c.Blind != "" {
-		w.blind = c.Blind
+	if c.NoPolicies != "" {
+		w.noPolicies = c.NoPolicies
 	}
-	t := &tracing{Cluster: c, world: w, question: q, answer: Answer{Network: string(c.Spec.DefaultNetwork.Type), Request: []Step{}, Reply: []Step{}, Notes: []string{}}}
+	t := &tracing{Cluster: c, snapshot: w, question: q, answer: Answer{Network: string(c.Spec.DefaultNetwork.Type), Request: []Step{}, Reply: []Step{}, Notes: []string{}}}
 	if c.Tracer != nil {
 		t.carriage = c.Tracer.Carries(c.Spec)
 	} else {
 		t.note("the network %s is installed by a third party: whether it enforces NetworkPolicies, and what it does on nodes, is not known", t.answer.Network)
 	}
-	if t.blind != "" {
-		t.note("%s", t.blind)
+	if t.noPolicies != "" {
+		t.note("%s", t.noPolicies)
 	}
 	if t.from = w.pod(q.From); t.from == nil {
 		return Answer{}, fmt.Errorf("there is no pod %q%s: %w", q.From, w.near(q.From), ErrUnknown)
@@ -136,12 +136,12 @@ func (t *tracing) ends(ctx context.Context) error {
 	}
 }
 
-// like are the addresses of the same family as another one.
+// like returns the addresses of the same family as another one.
 func like(addresses []netip.Addr, other netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return a.Is4() != other.Is4() })
 }
 
-// familiesOf are the client's addresses of families that a Service has.
+// familiesOf returns the client's addresses of the IP families of a Service.
 func (t *tracing) familiesOf(to target, families []netip.Addr) ([]netip.Addr, error) {
 	if to.address.IsValid() {
 		return like(families, to.address), nil
@@ -194,11 +194,11 @@ func (t *tracing) toAddress(to target) error {
 	return nil
 }
 
-// outside sets an address that is no pod's as the destination: a node's, or one outside of the cluster.
+// outside sets an address of a node, or one outside of the cluster, as the destination.
 func (t *tracing) outside(a netip.Addr) {
 	t.packet.To = provider.TraceEnd{Address: a}
 	t.answer.To = End{Kind: KindOutside, Address: a.String()}
-	if n := t.world.node(a); n != nil {
+	if n := t.snapshot.node(a); n != nil {
 		t.packet.To.Node = n.Name
 		t.answer.To = End{Kind: KindNode, Name: n.Name, Node: n.Name, Address: a.String()}
 	}

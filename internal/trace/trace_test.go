@@ -35,7 +35,7 @@ func (n *network) Carries(*operatorv1.NetworkSpec) provider.Carriage {
 	return provider.Carriage{Unenforced: n.unenforced, Between: "a tunnel", Translates: "a proxy on the node of the client", Leaves: "masquerades the packet with its own address"}
 }
 
-func (n *network) Follow(_ context.Context, _ provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
+func (n *network) Trace(_ context.Context, _ provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
 	n.asked = append(n.asked, p)
 	return n.steps, n.err
 }

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// mostFlows is how many flows of a step are printed unless all are asked for.
+// mostFlows is the maximum number of flows of a step that are printed unless all are requested.
 const mostFlows = 3
 
-// Write writes the answer for people. Flows of steps that pass are written if all is true.
+// Write writes the answer as text. Flows of steps that pass are written if all is true.
 func (a Answer) Write(w io.Writer, all bool) error {
 	var b strings.Builder
 	to := a.To.String()
@@ -68,7 +70,7 @@ func writePart(b *strings.Builder, title string, steps []Step, installed, all bo
 			flows = flows[more:]
 		}
 		if more > 0 {
-			fmt.Fprintf(b, "          (and %d more before; --flows prints all)\n", more)
+			fmt.Fprintf(b, "          (%s before; --flows prints all)\n", phrase.More(more))
 		}
 		for _, f := range flows {
 			fmt.Fprintf(b, "          %s\n", f)

@@ -14,39 +14,39 @@ import (
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
 
-// ErrRefused is wrapped by the error of an action that is not done, since its plan does not apply.
+// ErrRefused is wrapped by the error of an action that is refused, since its plan does not apply.
 var ErrRefused = errors.New("the change is not made")
 
-// actionTimeout is how long an action may take: a connectivity test with its clean-up.
+// actionTimeout is the timeout of an action: that of a connectivity test with its clean-up.
 const actionTimeout = 3 * time.Minute
 
-// Actions is what pages can do with a cluster, by the code of the commands of the same names.
+// Actions are the actions of pages on a cluster, which use the code of the commands of the same names.
 type Actions interface {
 	// Permissions reports whether the user may change the network, and create what a connectivity test needs.
 	Permissions(ctx context.Context) (change, test bool, err error)
-	// Plan returns what a configuration, in YAML, would do.
+	// Plan previews a configuration in YAML.
 	Plan(ctx context.Context, text, acknowledge string) (preview.Result, error)
-	// Apply makes it so, if the plan applies, and returns the plan and the generation; 0 if it does not.
+	// Apply applies a configuration if its plan applies, and returns the plan and the generation; 0 if it was not applied.
 	Apply(ctx context.Context, text, acknowledge string, force bool) (preview.Result, int64, error)
-	// Rollback returns to a revision, or with dryRun only plans it, and returns the number of the revision, too.
+	// Rollback rolls back to a revision, or with dryRun only plans that. It also returns the number of the revision.
 	Rollback(ctx context.Context, revision, acknowledge string, dryRun bool) (preview.Result, int, int64, error)
 	// Test runs connectivity tests on nodes.
 	Test(ctx context.Context, nodes []string) (connectivity.Report, error)
 }
 
-// Planned is the answer to plan, apply and rollback.
+// Planned is the response to plan, apply and rollback.
 type Planned struct {
 	preview.Result
 	// Applied is true if the change was made; Generation is then that of the Network.
 	Applied    bool  `json:"applied"`
 	Generation int64 `json:"generation,omitempty"`
-	// Revision is the one that a rollback leads to.
+	// Revision is the target of a rollback.
 	Revision int `json:"revision,omitempty"`
-	// Applies is true if the plan can be applied as it is.
+	// Applies is true if the plan can be applied without further action of the user.
 	Applies bool `json:"applies"`
 }
 
-// act answers a request with what a function makes of its body.
+// act returns a handler that calls a function with the body of a request and writes its result.
 func (s *Server) act(f func(context.Context, *json.Decoder) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.options.Actions == nil {

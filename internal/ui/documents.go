@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
 
-// mostPods is how many pods are offered to choose from.
+// mostPods is the maximum number of pods that are offered to choose from.
 const mostPods = 50
 
 // Pages are the names of the pages whose documents need no parameter, in the order of the menu.
 func Pages() []string { return []string{"overview", "nodes", "paths", "change", "history", "hosts"} }
 
-// Document returns the document of a page: what GET /api/v1/PAGE, GET /api/v1/PAGE/NAME and cno ui PAGE -o json give. query has the
-// parameters of pages that have such. A page that does not exist is page.ErrUnknown.
+// Document returns the document of a page for GET /api/v1/PAGE, GET /api/v1/PAGE/NAME and cno ui PAGE -o json. query has the
+// parameters of the page. The error is page.ErrUnknown for a page that does not exist.
 func Document(ctx context.Context, s page.Source, name, object string, query url.Values) (any, error) {
 	switch {
 	case name == "nodes" && object != "":
@@ -54,9 +54,9 @@ func Document(ctx context.Context, s page.Source, name, object string, query url
 	return nil, fmt.Errorf("there is no page %q: %w", name, page.ErrUnknown)
 }
 
-// Session is what the pages need to know of the server.
+// Session has the data of the server that pages need.
 type Session struct {
-	// Name is what is looked at, Archive is true if it is an archive.
+	// Name is the name of the cluster or archive, Archive is true for an archive.
 	Name    string `json:"name"`
 	Archive bool   `json:"archive,omitempty"`
 	Version string `json:"version"`
@@ -89,10 +89,10 @@ func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request) {
 // answer writes a document.
 func answer(w http.ResponseWriter, doc any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(doc) // the browser is gone, or the document is of types that encode
+	_ = json.NewEncoder(w).Encode(doc) // an error means that the browser has closed the connection
 }
 
-// failed writes what an error means to the page.
+// failed writes an error with the status that it means.
 func failed(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
 	status := http.StatusBadGateway

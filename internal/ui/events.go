@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// maxStreams is how many pages are kept live at the same time.
+	// maxStreams is the maximum number of concurrent streams.
 	maxStreams = 32
-	// gather is how long changes are gathered before one message is sent.
+	// gather is how long changes are batched before a message is sent.
 	gather = 200 * time.Millisecond
-	// alive is how often a stream without changes is written to, so that a browser that is gone is noticed.
+	// alive is the interval of writes to a stream without changes, which detect closed connections.
 	alive = 15 * time.Second
-	// streamWrite is how long one message may take.
+	// streamWrite is the timeout of one message.
 	streamWrite = 10 * time.Second
 )
 
-// broadcast tells any number of streams that something has changed. The zero value is ready.
+// broadcast notifies any number of streams of changes. The zero value is ready to use.
 type broadcast struct {
 	mu   sync.Mutex
 	next chan struct{}
@@ -50,8 +50,8 @@ func (b *broadcast) send() {
 	}
 }
 
-// follow passes changes on until the context ends, gathered.
-func (b *broadcast) follow(ctx context.Context, changed <-chan struct{}) {
+// forward forwards batched changes until the context ends.
+func (b *broadcast) forward(ctx context.Context, changed <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,7 +67,7 @@ func (b *broadcast) follow(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// serveEvents keeps one page live: a message with the whole document, and then one for each change. The parameter page is that of
+// serveEvents streams one page: a message with the whole document, and then one for each change. The parameter page is that of
 // Document, with a slash before the name of an object.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	select {
@@ -84,7 +84,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(alive)
 	defer tick.Stop()
 	for {
-		// Waiting begins before the document is made, so that no change in between is missed.
+		// wait is called before the document is created, so that no change is missed.
 		changed := s.changes.wait()
 		doc, err := Document(r.Context(), s.options.Source, name, object, r.URL.Query())
 		if err == nil {
@@ -103,12 +103,12 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if err != nil {
-			return // the browser is gone
+			return // the browser has closed the connection
 		}
 	}
 }
 
-// stream is an answer to which messages are written. It remembers the last document.
+// stream is a response with messages. It keeps the last document.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -116,7 +116,7 @@ type stream struct {
 	nodes   *page.Nodes
 }
 
-// document writes what has changed since the last document, if anything has.
+// document writes the changes since the last document, if there are any.
 func (s *stream) document(doc any) error {
 	if nodes, is := doc.(page.Nodes); is {
 		before := s.nodes
@@ -151,7 +151,7 @@ func (s *stream) message(event string, value any) error {
 }
 
 func (s *stream) write(text string) error {
-	// Servers in tests know no deadlines.
+	// Servers in tests do not support deadlines.
 	_ = s.control.SetWriteDeadline(time.Now().Add(streamWrite))
 	_ = s.control.SetReadDeadline(time.Time{})
 	if _, err := s.w.Write([]byte(text)); err != nil {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// tokenParameter is the parameter of the address that is printed.
+// tokenParameter is the parameter with the token in the printed address.
 const tokenParameter = "token"
 
-// cookie is the name of the cookie of a session. It has the port, since cookies are those of all ports of a host.
+// cookie returns the name of the session cookie. It contains the port, since all ports of a host share cookies.
 func (s *Server) cookie() string {
 	_, port, _ := strings.Cut(s.hosts[0], ":")
 	return "cno-ui-" + port
 }
 
-// policy lets pages load what this server serves, and nothing else, and no other page show them in a frame.
+// policy is the content security policy: pages load only from this server, and other pages cannot embed them in a frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// What is refused, in one sentence each.
+// The messages of refused requests.
 const (
 	refusedHost   = "the request is for another host: a page of another site may have made it"
 	refusedOrigin = "the request comes from a page of another site"
@@ -28,7 +28,7 @@ const (
 	refusedCookie = "this browser has not opened the address with the token yet: open the address that cno ui printed"
 )
 
-// guard refuses requests that are not the user's own, and exchanges the token for a cookie.
+// guard refuses unauthenticated and cross-origin requests, and exchanges the token for a cookie.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -39,7 +39,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		// A name that a foreign server resolves to 127.0.0.1 arrives with its own name here.
+		// This prevents DNS rebinding: a foreign name that resolves to 127.0.0.1 is the host of the request.
 		if !slices.Contains(s.hosts, r.Host) {
 			fail(w, http.StatusMisdirectedRequest, refusedHost)
 			return
@@ -60,13 +60,13 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin reports whether a request may come from a page of this server. A request that changes something must say so; one that reads
-// may say nothing, as that of an address which the user has opened.
+// sameOrigin reports whether a request may come from a page of this server. A request that changes something must have an origin; one that
+// reads may have none, such as that of an address that the user has opened.
 func (s *Server) sameOrigin(r *http.Request) bool {
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	site := r.Header.Get("Sec-Fetch-Site")
 	if site != "" && site != "same-origin" && (site != "none" || changes) {
-		// A link on another page leads here as a navigation: it has no cookie, which is for requests of the same site.
+		// A navigation from another page has no cookie, which is only sent with requests of the same site.
 		return false
 	}
 	origins := r.Header.Values("Origin")
@@ -76,7 +76,7 @@ func (s *Server) sameOrigin(r *http.Request) bool {
 	return len(origins) == 1 && origins[0] == "http://"+r.Host
 }
 
-// exchange gives the cookie for the token, and leads to the same address without it: it is not to stay in the history of the browser.
+// exchange sets the cookie for the token and redirects to the same address without it, so that the token is not in the browser's history.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, token string) {
 	if !equal(token, s.token) {
 		fail(w, http.StatusForbidden, refusedToken)
@@ -86,7 +86,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, token string) 
 	http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	query := r.URL.Query()
 	query.Del(tokenParameter)
-	// The path begins with one slash: //host would be another host.
+	// The path must begin with a single slash: //host would be another host.
 	target := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/\\"), RawQuery: query.Encode()}
 	w.Header().Set("Location", target.RequestURI())
 	w.WriteHeader(http.StatusSeeOther)

@@ -1,9 +1,9 @@
-// Package ui serves the pages of cno ui on loopback: the documents of package page as JSON, live by server-sent events, and the bundle that
-// shows them.
+// Package ui serves the pages of cno ui on loopback: the documents of package page as JSON, live by server-sent events, and the bundle of
+// the web interface.
 //
-// Only the user who was given the address may use it, since every request is made with the permissions of that user in
-// the cluster. So each request must carry the cookie that is given in exchange for the token of the address, name the server's own host,
-// and come from the server's own pages; the package loads nothing from elsewhere.
+// Only the user who knows the address may use it, since every request uses the permissions of that user in the cluster. So each request must
+// have the cookie for which the token of the address is exchanged, name the server's own host, and come from the server's own pages; pages
+// load nothing from other servers.
 package ui
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/ui/web"
 )
 
-// The limits of a connection. Answers that are streams extend theirs.
+// The timeouts of a connection. Streams extend theirs.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 15 * time.Second
@@ -31,21 +31,21 @@ const (
 	closing       = 5 * time.Second
 )
 
-// Options say what is served.
+// Options are the options of a Server.
 type Options struct {
-	// Source is what pages are made of.
+	// Source is the source of pages.
 	Source page.Source
 	// Changed receives a value when objects of the source have changed; nil for an archive.
 	Changed <-chan struct{}
 	// Actions changes the cluster; nil for an archive.
 	Actions Actions
-	// Name is what is looked at, for people: a context of the kubeconfig, or the file of an archive.
+	// Name is the name of the cluster or archive: a context of the kubeconfig, or a file.
 	Name string
-	// Version is that of this program.
+	// Version is that of the binary.
 	Version string
 }
 
-// Server serves pages. New makes one.
+// Server serves pages. Use New to create one.
 type Server struct {
 	options  Options
 	listener net.Listener
@@ -56,32 +56,32 @@ type Server struct {
 	streams  chan struct{}
 }
 
-// New listens on a port of 127.0.0.1; 0 is any free one. Serve answers requests.
+// New listens on a port of 127.0.0.1; 0 means any free one. Serve handles requests.
 func New(ctx context.Context, port int, options Options) (*Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	chosen := listener.Addr().(*net.TCPAddr).Port // a listener of TCP has such an address
+	chosen := listener.Addr().(*net.TCPAddr).Port // the address of a TCP listener
 	return &Server{
 		options: options, listener: listener, token: rand.Text(), session: rand.Text(), streams: make(chan struct{}, maxStreams),
 		hosts: []string{fmt.Sprintf("127.0.0.1:%d", chosen), fmt.Sprintf("localhost:%d", chosen)},
 	}, nil
 }
 
-// URL is the address to open, with the token, and with the path of a page: "/" or, for example, "/nodes".
+// URL returns the address of a page with the token. path is that of a page: "/" or, for example, "/nodes".
 func (s *Server) URL(path string) string {
 	return fmt.Sprintf("http://%s%s?%s=%s", s.hosts[0], path, tokenParameter, s.token)
 }
 
-// Serve answers requests until the context ends.
+// Serve handles requests until the context ends.
 func (s *Server) Serve(ctx context.Context) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	go s.changes.follow(ctx, s.options.Changed)
+	go s.changes.forward(ctx, s.options.Changed)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(s.listener) }()
 	select {
@@ -97,7 +97,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Handler answers requests.
+// Handler returns the handler of all requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", web.Assets())

@@ -2,7 +2,7 @@
 import { badge, h, list, table, type Child, type Kind } from "./dom";
 import type { FieldChange, Plan } from "./types";
 
-const verdicts: Record<string, [kind: Kind, text: string]> = {
+const decisions: Record<string, [kind: Kind, text: string]> = {
   "unchanged": ["good", "Nothing changes: this is what is applied."],
   "safe": ["good", "Safe: the operator will apply it."],
   "needs-acknowledgement": ["moving", "Disruptive: the operator applies it once the change is acknowledged."],
@@ -16,8 +16,8 @@ export function value(v: unknown): string {
 }
 
 export function changesTable(changes: FieldChange[]): HTMLElement {
-  return table("Changes", ["Field", "From", "To", "Verdict", "Effect"], changes.map((c) => [
-    h("code", {}, c.field), value(c.old), value(c.new), c.verdict, [`${c.class}, ${c.disruption}`, c.message && h("p", {}, c.message)]]), "stacked");
+  return table("Changes", ["Field", "From", "To", "Decision", "Effect"], changes.map((c) => [
+    h("code", {}, c.field), value(c.old), value(c.new), c.decision, [`${c.class}, ${c.disruption}`, c.message && h("p", {}, c.message)]]), "stacked");
 }
 
 /** Marks the lines of a unified diff. */
@@ -27,11 +27,11 @@ export function diff(text: string): HTMLElement {
 }
 
 export function planView(p: Plan): Child[] {
-  const [kind, text] = verdicts[p.verdict] ?? ["unknown", p.verdict];
+  const [kind, text] = decisions[p.decision] ?? ["unknown", p.decision];
   const count = new Map<string, number>();
   for (const o of p.objects) count.set(o.action, (count.get(o.action) ?? 0) + 1);
   return [
-    h("p", { class: "verdict" }, badge(kind, p.verdict), " ", text),
+    h("p", { class: "decision" }, badge(kind, p.decision), " ", text),
     p.errors.length > 0 && list(p.errors.map((e) => [e.field && h("code", {}, e.field), e.field && ": ", e.value && `${e.value}: `, e.message]), "notes bad"),
     list(p.blocked, "notes bad"),
     p.changes.length > 0 && changesTable(p.changes),

@@ -30,9 +30,9 @@ export interface Schema {
   minimum?: number; maximum?: number; additionalProperties?: unknown; "x-kubernetes-preserve-unknown-fields"?: boolean; "x-kubernetes-int-or-string"?: boolean;
 }
 export interface ChangeDocument { yaml: string; exists: boolean; schema: Schema; shortForm?: boolean }
-export interface FieldChange { field: string; old: unknown; new: unknown; verdict: string; rule?: string; message?: string; class: string; disruption: string }
+export interface FieldChange { field: string; old: unknown; new: unknown; decision: string; rule?: string; message?: string; class: string; disruption: string }
 export interface Plan {
-  verdict: string; errors: { field: string; value: string; rule: string; message: string }[]; changes: FieldChange[];
+  decision: string; errors: { field: string; value: string; rule: string; message: string }[]; changes: FieldChange[];
   objects: { action: string; apiVersion: string; kind: string; namespace: string; name: string; diff: string; reasons?: string[] }[];
   blocked?: string[]; acknowledgement?: string; acknowledged?: boolean; notes?: string[]; applied: boolean; applies: boolean; generation?: number; revision?: number;
 }

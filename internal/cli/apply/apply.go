@@ -1,4 +1,4 @@
-// Package apply is `cno apply`: it shows the plan, applies a configuration, and follows its rollout.
+// Package apply implements `cno apply`, which prints the plan, applies a configuration, and watches its rollout.
 package apply
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rolloutwatch"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	file, acknowledge string
 	force, watch      bool
@@ -28,7 +28,7 @@ type options struct {
 	cluster           kubeconfig.Flags
 }
 
-// New makes the command.
+// New creates the command.
 func New(p pipeline.Pipeline) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return err
 	}
 	if len(problems) > 0 {
-		if problems, err = in.Judge(ctx, p, problems); err != nil {
+		if problems, err = in.Check(ctx, p, problems); err != nil {
 			return err
 		}
 		return refuse(o.print(out, preview.Malformed(problems), 0))
@@ -88,7 +88,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return refuse(o.print(out, plan, 0))
 	}
 	if o.form.ForPeople() {
-		// What will be done is said before it is done.
+		// The plan is printed before it is applied.
 		if err := plan.Write(out); err != nil {
 			return err
 		}
@@ -100,10 +100,10 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 	if err := o.applied(out, plan, generation); err != nil || !o.watch {
 		return err
 	}
-	return o.follow(cmd, cluster, in, generation)
+	return o.watchRollout(cmd, cluster, in, generation)
 }
 
-// done is the answer in JSON and YAML: the plan, and whether it was applied, with the generation that came of it.
+// done is the output in JSON and YAML: the plan, and whether it was applied, with the resulting generation.
 type done struct {
 	preview.Result
 	Applied    bool  `json:"applied"`
@@ -118,7 +118,7 @@ func (o *options) print(out io.Writer, plan preview.Result, generation int64) er
 	return o.form.Write(out, done{Result: plan, Applied: generation > 0, Generation: generation})
 }
 
-// applied says that a plan is.
+// applied writes a plan that was applied.
 func (o *options) applied(out io.Writer, plan preview.Result, generation int64) error {
 	if o.form.ForPeople() {
 		_, err := fmt.Fprintln(out, "Applied.")
@@ -127,14 +127,14 @@ func (o *options) applied(out io.Writer, plan preview.Result, generation int64) 
 	return o.print(out, plan, generation)
 }
 
-// follow reports how the rollout goes: on standard error, where the answer is for a program.
-func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, in offline.Input, generation int64) error {
+// watchRollout reports the progress of the rollout: on standard error if the output is JSON or YAML.
+func (o *options) watchRollout(cmd *cobra.Command, cluster preview.Cluster, in offline.Input, generation int64) error {
 	out := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
 		out = cmd.ErrOrStderr()
 	}
 	if in.Network == nil {
-		generation = 0 // the Network follows the NetworkConfig in a moment, with a generation of its own
+		generation = 0 // the operator updates the Network from the NetworkConfig, with another generation
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
@@ -145,21 +145,21 @@ func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, in offline
 	return nil
 }
 
-// Plan returns what the operator of a cluster would do with a configuration. acknowledge is the hash with which its change is
-// acknowledged; if it is empty, that of the object itself counts.
+// Plan previews a configuration in a cluster. acknowledge is the hash that acknowledges its change; if it is empty, that of
+// the object's annotation is used.
 func Plan(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, in offline.Input, acknowledge string) (preview.Result, error) {
-	world, _, err := cluster.World(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, HostMTUAssumed: true, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
+	state, _, err := cluster.State(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, HostMTUAssumed: true, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
 	if err != nil {
 		return preview.Result{}, err
 	}
-	world.Input.Acknowledged = acknowledge
+	state.Input.Acknowledged = acknowledge
 	if acknowledge == "" {
-		world.Input.Acknowledged = in.Acknowledged()
+		state.Input.Acknowledged = in.Acknowledged()
 	}
-	return preview.Run(ctx, p, in, world)
+	return preview.Run(ctx, p, in, state)
 }
 
-// refuse ends with the status for what is not applied, unless that could not even be said.
+// refuse returns the exit status for a refused configuration, or an error of writing the output.
 func refuse(err error) error {
 	if err != nil {
 		return err

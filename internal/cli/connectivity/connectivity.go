@@ -1,5 +1,5 @@
-// Package connectivity is `cno connectivity test` and `perf`: pods are created on some nodes; test tries out everything that they
-// must reach, and what they must not, and traces failures to their hop; perf measures what paths between them give. All that was created is deleted.
+// Package connectivity implements `cno connectivity test` and `perf`, which create pods on several nodes and delete them afterwards: test
+// runs connectivity tests between them, and traces failures to their hop; perf measures throughput and latency of the paths between them.
 package connectivity
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	nodes    []string
 	external string
@@ -32,7 +32,7 @@ type options struct {
 	cluster  kubeconfig.Flags
 }
 
-// New makes the command connectivity with its verbs. registry has the networks, which declare what they enforce.
+// New creates the command connectivity with its subcommands. registry has the networks, which declare what they enforce.
 func New(registry pipeline.Registry) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connectivity",
@@ -81,7 +81,7 @@ Exit status: 0 all is as expected; 1 a target is not reached, or one is reached 
 	f.StringVar(&o.external, "external", "", "host:port outside the cluster to reach as well")
 	f.StringVar(&o.network, "network", "", "namespace/name of a NetworkAttachmentDefinition: test that network instead of the pod network")
 	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
-	f.DurationVar(&o.timeout, "timeout", timeLimit, "how long to test; cleaning up is not counted")
+	f.DurationVar(&o.timeout, "timeout", timeLimit, "how long to test; a pod may take a sixth of it to start, and cleaning up, which is not counted, a quarter")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.RegisterFlagCompletionFunc("node", preview.CompleteNodes(&o.cluster))
@@ -92,11 +92,11 @@ Exit status: 0 all is as expected; 1 a target is not reached, or one is reached 
 type Report struct {
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
-	// Hops are sentences that say on which hop what fails.
+	// Hops are sentences that name the failing hops.
 	Hops []string `json:"hops"`
-	// Scenarios are all that were tried, those that failed first.
+	// Scenarios are all tested scenarios, the failed ones first.
 	Scenarios []Outcome `json:"scenarios"`
-	// Notes are sentences about what could not be tried.
+	// Notes are sentences about scenarios that could not be tested.
 	Notes   []string `json:"notes"`
 	Seconds float64  `json:"seconds"`
 }
@@ -115,7 +115,7 @@ func (o *options) run(cmd *cobra.Command, registry pipeline.Registry) error {
 		return errNetworkAndExternal
 	}
 	var res Report
-	err := o.onStage(cmd, func(ctx context.Context, s *stage) (err error) {
+	err := o.withFixture(cmd, func(ctx context.Context, s *fixture) (err error) {
 		if o.network != "" {
 			res, err = s.testFurther(ctx, o.nodes, o.network)
 			return err
@@ -143,42 +143,43 @@ func (o *options) run(cmd *cobra.Command, registry pipeline.Registry) error {
 	return err
 }
 
-// onStage calls a function with a stage of the cluster that the flags name, and cleans up after it.
-func (o *options) onStage(cmd *cobra.Command, f func(context.Context, *stage) error) error {
+// withFixture calls a function with a fixture in the cluster that the flags name, and cleans up.
+func (o *options) withFixture(cmd *cobra.Command, f func(context.Context, *fixture) error) error {
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
 	progress := cmd.ErrOrStderr()
-	s := &stage{operator: o.cluster.Namespace, image: o.image, external: o.external,
-		say: func(format string, args ...any) { _, _ = fmt.Fprintf(progress, format+"\n", args...) }}
+	s := &fixture{operator: o.cluster.Namespace, image: o.image, external: o.external,
+		logf: func(format string, args ...any) { _, _ = fmt.Fprintf(progress, format+"\n", args...) }}
 	return s.on(cmd.Context(), config, o.timeout, f)
 }
 
-// on calls a function with the stage on a cluster, for at most a time, and cleans up after it.
-func (s *stage) on(ctx context.Context, config *rest.Config, limit time.Duration, f func(context.Context, *stage) error) error {
+// on calls a function with the fixture in a cluster, with a time limit, and cleans up.
+func (s *fixture) on(ctx context.Context, config *rest.Config, limit time.Duration, f func(context.Context, *fixture) error) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 100, 200
 	var err error
 	if s.api, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("reach the cluster: %w", err)
 	}
+	s.limit = limit
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err = f(limited, s)
-	// The clean-up must not end with what has ended the work.
+	// The clean-up must run even if the context has ended.
 	return errors.Join(err, s.cleanUp(context.WithoutCancel(ctx)))
 }
 
-// timeLimit is how long a test takes at most, unless a flag says otherwise.
+// timeLimit is the default of the time limit of a test.
 const timeLimit = 2 * time.Minute
 
-// Test runs the tests of cno connectivity test on some nodes, the default if none is named. say gets a line for each step.
-func Test(ctx context.Context, config *rest.Config, namespace string, registry pipeline.Registry, nodes []string, say func(format string, args ...any)) (Report, error) {
+// Test runs the tests of cno connectivity test on the named nodes, or on the default ones if there is none. logf prints the progress.
+func Test(ctx context.Context, config *rest.Config, namespace string, registry pipeline.Registry, nodes []string, logf func(format string, args ...any)) (Report, error) {
 	begin := time.Now()
 	var res Report
-	s := &stage{operator: namespace, say: say, enforces: enforcementIn(ctx, config, namespace, registry)}
-	err := s.on(ctx, config, timeLimit, func(ctx context.Context, s *stage) (err error) {
+	s := &fixture{operator: namespace, logf: logf, enforces: enforcementIn(ctx, config, namespace, registry)}
+	err := s.on(ctx, config, timeLimit, func(ctx context.Context, s *fixture) (err error) {
 		res, err = s.test(ctx, nodes)
 		return err
 	})

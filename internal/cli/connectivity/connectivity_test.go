@@ -81,9 +81,9 @@ func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
 		for _, s := range all {
 			failed[s.ID] = row.fail(s)
 		}
-		said := strings.Join(hops(all, failed), "\n")
-		if row.want == "" && said != "" || !strings.Contains(said, row.want) {
-			t.Errorf("%s: it says\n%s", row.why, said)
+		sentences := strings.Join(hops(all, failed), "\n")
+		if row.want == "" && sentences != "" || !strings.Contains(sentences, row.want) {
+			t.Errorf("%s: it says\n%s", row.why, sentences)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestWhatFailsComesFirst(t *testing.T) {
 		results[s.ID] = netprobe.Result{ID: s.ID}
 	}
 	results[all[5].ID] = netprobe.Result{ID: all[5].ID, Error: "i/o timeout"}
-	r := judge(all, results, nil)
+	r := newReport(all, results, nil)
 	if r.Failed != 1 || r.Passed != len(all)-2 || r.Scenarios[0].OK || r.Scenarios[0].Error != "i/o timeout" || len(r.Hops) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -119,7 +119,7 @@ func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &stage{api: api, operator: "ns", image: "i", say: func(string, ...any) { cancel() }}
+	s := &fixture{api: api, operator: "ns", image: "i", logf: func(string, ...any) { cancel() }}
 	if _, err := s.test(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("it ends with %v", err)
 	}
@@ -133,7 +133,7 @@ func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
 	if err := server.Client.Get(t.Context(), client.ObjectKey{Name: s.namespace}, &ns); err != nil || ns.DeletionTimestamp == nil {
 		t.Errorf("it stays: %v, %v", ns.DeletionTimestamp, err)
 	}
-	if _, err := s.places(t.Context(), []string{"nobody"}); err == nil {
+	if _, err := s.places(t.Context(), []string{"missing"}); err == nil {
 		t.Error("a node that there is not is tried")
 	}
 }

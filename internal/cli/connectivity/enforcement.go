@@ -11,17 +11,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// enforcement is what a network is expected to enforce.
+// enforcement describes what a network is expected to enforce.
 type enforcement struct {
-	// unenforced is why scenarios with NetworkPolicies are left out; empty if they are not.
+	// unenforced is the reason why scenarios with NetworkPolicies are skipped; empty if they are not.
 	unenforced string
-	// egress is true if egress rules are enforced, too.
+	// egress is true if egress rules are enforced as well.
 	egress bool
-	// isolation is why pods of two namespaces do not reach one another; empty if they do.
+	// isolation is the reason why pods of two namespaces cannot reach one another; empty if they can.
 	isolation string
 }
 
-// enforcementOf is what the network of a specification declares.
+// enforcementOf returns the enforcement that the network of a specification declares.
 func enforcementOf(registry pipeline.Registry, spec *operatorv1.NetworkSpec) enforcement {
 	tracer := registry.Tracer(spec.DefaultNetwork.Type)
 	if tracer == nil {
@@ -31,7 +31,7 @@ func enforcementOf(registry pipeline.Registry, spec *operatorv1.NetworkSpec) enf
 	return enforcement{unenforced: carriage.Unenforced, isolation: carriage.Isolation, egress: registry.Traits(spec.DefaultNetwork.Type).Policies.Egress}
 }
 
-// enforcementIn is what the network of a cluster declares.
+// enforcementIn returns the enforcement that the network of a cluster declares.
 func enforcementIn(ctx context.Context, config *rest.Config, namespace string, registry pipeline.Registry) enforcement {
 	cluster, err := preview.Open(config, namespace)
 	if err == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
-// namespaceOf reads --network.
+// namespaceOf parses --network.
 func namespaceOf(text string) (string, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -27,9 +27,9 @@ func namespaceOf(text string) (string, error) {
 	return namespace, nil
 }
 
-// testFurther tries pods on a further network. They are in the namespace of the network, whose pods alone may use it, and have a label by which
-// they are deleted.
-func (s *stage) testFurther(ctx context.Context, names []string, network string) (Report, error) {
+// testFurther tests pods on a further network. They are in the namespace of the network, since only its pods may use it, and are deleted by
+// their label.
+func (s *fixture) testFurther(ctx context.Context, names []string, network string) (Report, error) {
 	namespace, err := namespaceOf(network)
 	if err != nil {
 		return Report{}, err
@@ -42,7 +42,7 @@ func (s *stage) testFurther(ctx context.Context, names []string, network string)
 		return Report{}, err
 	}
 	s.namespace, s.run, s.network = namespace, rand.String(8), network
-	s.say("starting pods with network %s on %d nodes", network, len(places))
+	s.logf("starting pods with network %s on %d nodes", network, len(places))
 	var wanted []*corev1.Pod
 	for _, p := range places {
 		wanted = append(wanted, s.pod("server", p.node, false, []string{"reach-server", "--listen", ":" + strconv.Itoa(serverPort)}))
@@ -57,7 +57,7 @@ func (s *stage) testFurther(ctx context.Context, names []string, network string)
 	started := 0
 	for i, pod := range pods {
 		if pod == nil {
-			notes = append(notes, fmt.Sprintf("no pod gets the network on %s: %s", places[i].node, s.whyNot(ctx, places[i].node)))
+			notes = append(notes, fmt.Sprintf("no pod gets the network on %s: %s", places[i].node, s.failureReason(ctx, places[i].node)))
 			continue
 		}
 		places[i].pod = addressesOn(pod, network)
@@ -67,17 +67,17 @@ func (s *stage) testFurther(ctx context.Context, names []string, network string)
 		return Report{}, fmt.Errorf("no pod gets the network %s: %s", network, strings.Join(notes, "; "))
 	}
 	all := furtherScenarios(places, network)
-	s.say("trying %d scenarios", len(all))
+	s.logf("trying %d scenarios", len(all))
 	results, more, err := s.tryAll(ctx, all)
 	if err != nil {
 		return Report{}, err
 	}
-	report := judge(all, results, append(notes, more...))
+	report := newReport(all, results, append(notes, more...))
 	report.Hops = furtherHops(all, results, network)
 	return report, nil
 }
 
-// addressesOn are the addresses that a pod has on a network, by its status.
+// addressesOn returns the addresses of a pod on a network according to its status.
 func addressesOn(p *corev1.Pod, network string) (addresses []string) {
 	var entries []struct {
 		Name string
@@ -94,8 +94,8 @@ func addressesOn(p *corev1.Pod, network string) (addresses []string) {
 	return addresses
 }
 
-// whyNot is the last warning about the pods of the test on a node.
-func (s *stage) whyNot(ctx context.Context, node string) string {
+// failureReason returns the last warning about the pods of the test on a node.
+func (s *fixture) failureReason(ctx context.Context, node string) string {
 	unknown := "the kubelet of the node does not answer, or the network gives no address"
 	pods, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *stage) whyNot(ctx context.Context, node string) string {
 		if err != nil {
 			return unknown
 		}
-		// The daemon's own event names the cause; the runtime's has it in more words.
+		// The event of the daemon is preferred to that of the runtime, which wraps it.
 		for _, own := range []bool{true, false} {
 			for _, e := range slices.Backward(events.Items) {
 				if e.Type == corev1.EventTypeWarning && (e.ReportingController == "multus") == own {
@@ -121,7 +121,7 @@ func (s *stage) whyNot(ctx context.Context, node string) string {
 	return unknown
 }
 
-// furtherScenarios are all that pods on a further network must reach: each other, on their own and on the other nodes.
+// furtherScenarios returns the scenarios of pods on a further network, which must reach each other on the same and on other nodes.
 func furtherScenarios(places []place, network string) []scenario {
 	var all []scenario
 	for _, from := range places {
@@ -144,10 +144,10 @@ func furtherScenarios(places []place, network string) []scenario {
 	return all
 }
 
-// pathFailures is what failed between two places.
+// pathFailures counts the failures between two places.
 type pathFailures struct{ failed, tried, full, fullTried int }
 
-// furtherHops names the hop for each pair of places whose pods do not reach one another on a further network.
+// furtherHops returns the failing hop for each pair of places whose pods cannot reach one another on a further network.
 func furtherHops(all []scenario, results map[string]netprobe.Result, network string) []string {
 	type pair struct{ from, to string }
 	paths := map[pair]*pathFailures{}
@@ -199,16 +199,16 @@ func furtherHops(all []scenario, results map[string]netprobe.Result, network str
 	return slices.Compact(hops)
 }
 
-// selector selects the pods of this test; all of the namespace if it is one of the test's own.
-func (s *stage) selector() string {
+// selector returns the label selector of the pods of this test; all pods if the namespace belongs to the test.
+func (s *fixture) selector() string {
 	if s.run == "" {
 		return ""
 	}
 	return label + "=" + s.run
 }
 
-// cleanUpPods deletes the pods of a test on a further network, whose namespace is not the test's.
-func (s *stage) cleanUpPods(ctx context.Context) error {
+// cleanUpPods deletes the pods of a test on a further network, whose namespace does not belong to the test.
+func (s *fixture) cleanUpPods(ctx context.Context) error {
 	now := int64(0)
 	pods := s.api.CoreV1().Pods(s.namespace)
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: s.selector()}); err != nil {

@@ -79,7 +79,7 @@ func TestTheHopOfAFurtherNetworkIsNamed(t *testing.T) {
 }
 
 func TestPodsAskForTheNetworkInItsNamespace(t *testing.T) {
-	s := stage{namespace: "default", network: storage, run: "x1"}
+	s := fixture{namespace: "default", network: storage, run: "x1"}
 	p := s.pod("server", "a", false, nil)
 	if p.Namespace != "default" || p.Annotations["k8s.v1.cni.cncf.io/networks"] != storage || s.selector() != label+"=x1" || p.Labels[label] != "x1" || p.Labels["app"] != "" {
 		t.Errorf("%+v", p.ObjectMeta)

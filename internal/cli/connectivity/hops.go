@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// failures says of which kinds scenarios between two places have failed, and succeeded.
+// failures has the kinds of the failed and the successful scenarios between two places.
 type failures struct{ bad, good map[kind]bool }
 
-// hops says on which hop what fails, for each pair of places that do not reach one another: the first one on the way from a
-// pod by its node and the other node to the other pod that does not work by itself.
+// hops returns the failing hop for each pair of places that cannot reach one another: the first hop that fails by itself on the
+// way from a pod to its node, the other node and the other pod.
 func hops(all []scenario, failed map[string]bool) []string {
 	type pair struct{ from, to string }
 	pairs := map[pair]failures{}
@@ -29,23 +29,23 @@ func hops(all []scenario, failed map[string]bool) []string {
 			pairs[p].good[s.kind] = true
 		}
 	}
-	var said []string
+	var sentences []string
 	for _, p := range order {
 		if len(pairs[p].bad) == 0 {
 			continue
 		}
 		own, far := pairs[pair{p.from, p.from}], pairs[pair{p.to, p.to}]
-		said = append(said, hop(p.from, p.to, pairs[p], own, far))
+		sentences = append(sentences, hop(p.from, p.to, pairs[p], own, far))
 	}
-	if len(said) == 0 {
-		said = services(all, failed)
+	if len(sentences) == 0 {
+		sentences = services(all, failed)
 	}
-	said = append(said, decisions(all, failed, len(said) > 0)...)
-	slices.Sort(said)
-	return slices.Compact(said)
+	sentences = append(sentences, decisions(all, failed, len(sentences) > 0)...)
+	slices.Sort(sentences)
+	return slices.Compact(sentences)
 }
 
-// hop names the first hop that does not work by itself. own and far are what each of the two nodes does alone.
+// hop returns the first hop that fails by itself. own and far are the failures within each of the two nodes.
 func hop(from, to string, way, own, far failures) string {
 	switch {
 	case from == to && (way.bad[podHost] || way.bad[hostPod]):
@@ -67,21 +67,21 @@ func hop(from, to string, way, own, far failures) string {
 	}
 }
 
-// services says what fails where all pods and nodes reach one another.
+// services returns failures of Services on nodes whose pods and nodes reach one another.
 func services(all []scenario, failed map[string]bool) []string {
-	var said []string
+	var sentences []string
 	for _, s := range all {
 		if failed[s.ID] && s.kind == other {
-			said = append(said, fmt.Sprintf("Services on %s: pods and nodes reach one another, but not through Services, DNS names or ports; check the kube-proxy pod there, and the cluster's DNS", s.from))
+			sentences = append(sentences, fmt.Sprintf("Services on %s: pods and nodes reach one another, but not through Services, DNS names or ports; check the kube-proxy pod there, and the cluster's DNS", s.from))
 		}
 	}
-	return said
+	return sentences
 }
 
-// decisions says on which nodes policies or the isolation of namespaces are not as they should be. While other connections fail too, those that
-// should pass fail with them.
+// decisions returns the nodes on which policies or the isolation of namespaces are not enforced correctly. If other connections fail as well
+// (broken), connections that should be allowed are ignored.
 func decisions(all []scenario, failed map[string]bool, broken bool) []string {
-	var said []string
+	var sentences []string
 	for _, s := range all {
 		if s.kind != decided || !failed[s.ID] || broken && !s.Denied {
 			continue
@@ -94,7 +94,7 @@ func decisions(all []scenario, failed map[string]bool, broken bool) []string {
 		if !s.Denied {
 			what = "connections are dropped that have to pass"
 		}
-		said = append(said, fmt.Sprintf("pods on %s: %s; check the network's agent there, which enforces policies and isolation", where, what))
+		sentences = append(sentences, fmt.Sprintf("pods on %s: %s; check the network's agent there, which enforces policies and isolation", where, what))
 	}
-	return said
+	return sentences
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
-// isolationScenarios are what pods of one namespace must not reach of another one, of which there are servers at places and services: by the
-// addresses of pods, by the service, and by its port on their own node. because says why.
+// isolationScenarios returns the scenarios in which pods of one namespace must not reach servers of another one: by the addresses of pods,
+// by the Service, and by its node port on their own node. because is the reason.
 func isolationScenarios(from, to string, places, servers []place, t target, because string) []scenario {
 	var all []scenario
 	for _, p := range places {
@@ -37,7 +37,7 @@ func isolationScenarios(from, to string, places, servers []place, t target, beca
 	return all
 }
 
-// ownScenarios are what pods of a namespace reach in it.
+// ownScenarios returns the scenarios of pods that reach their own namespace.
 func ownScenarios(namespace string, places []place, t target) []scenario {
 	var all []scenario
 	for _, p := range places {
@@ -59,7 +59,7 @@ func ownScenarios(namespace string, places []place, t target) []scenario {
 	return all
 }
 
-// with is both trials as one.
+// with returns the union of two trials.
 func (t trial) with(other trial) trial {
 	t.scenarios, t.notes = append(t.scenarios, other.scenarios...), append(t.notes, other.notes...)
 	if t.results == nil {

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// perfPort is that of the servers, on hosts too.
+	// perfPort is the port of the servers in pods and on hosts.
 	perfPort = 19878
-	// figures is how many figures a client measures one after another.
+	// figures is the number of figures that a client measures in sequence.
 	figures = 3
-	// shortestMeasurement and longestMeasurement bound --for: below, a stream has not reached its speed.
+	// shortestMeasurement and longestMeasurement bound --for: a shorter stream does not reach its full speed.
 	shortestMeasurement = 100 * time.Millisecond
 	longestMeasurement  = time.Minute
 )
@@ -63,13 +63,13 @@ no pod can be started, or the command line is wrong.`,
 	return cmd
 }
 
-// measuredPath is what one path gives.
+// measuredPath is the result for one path.
 type measuredPath struct {
 	Path   string `json:"path"`
 	Family string `json:"family"`
 	Error  string `json:"error,omitempty"`
 	*perf.Result
-	// ThroughputPercent and RoundTripFactor compare with the nodes' own path of the family; 0 if that is not measured.
+	// ThroughputPercent and RoundTripFactor are relative to the path between the nodes in the same IP family; 0 if that is not measured.
 	ThroughputPercent float64 `json:"throughputPercentOfNodes,omitempty"`
 	RoundTripFactor   float64 `json:"roundTripTimesNodes,omitempty"`
 }
@@ -92,7 +92,7 @@ func (o *options) perf(cmd *cobra.Command, each time.Duration) error {
 	}
 	begin := time.Now()
 	var res perfReport
-	err := o.onStage(cmd, func(ctx context.Context, s *stage) (err error) {
+	err := o.withFixture(cmd, func(ctx context.Context, s *fixture) (err error) {
 		res, err = s.perf(ctx, o.nodes, each)
 		return err
 	})
@@ -116,15 +116,15 @@ func (o *options) perf(cmd *cobra.Command, each time.Duration) error {
 // measurement is one path to measure.
 type measurement struct {
 	name, family string
-	// onHost is true if it is measured from the host's own network. own is true for the path that others are compared with.
+	// onHost is true if it is measured from the host network. own is true for the path between the nodes, the base of comparison.
 	onHost, own bool
 	address     string
 }
 
-// servers of a measurement: pods on the far and on the near node, the host of the far node, and the service of the far pod.
+// perfTarget has the addresses of the servers: pods on the far and on the near node, the host of the far node, and the Service of the far pod.
 type perfTarget struct{ far, near, host, service []string }
 
-// measurements are the paths from one node to another in all families of its pods, the nodes' own first.
+// measurements returns the paths from one node to another in all IP families of its pods, the path between the nodes first.
 func measurements(from, to string, t perfTarget) []measurement {
 	var all []measurement
 	for _, fam := range []string{"IPv4", "IPv6"} {
@@ -146,8 +146,8 @@ func measurements(from, to string, t perfTarget) []measurement {
 	return all
 }
 
-// perf creates servers, and measures one path after another: two at once would share the CPUs and the link.
-func (s *stage) perf(ctx context.Context, names []string, each time.Duration) (perfReport, error) {
+// perf creates servers and measures the paths in sequence: concurrent ones would share the CPUs and the link.
+func (s *fixture) perf(ctx context.Context, names []string, each time.Duration) (perfReport, error) {
 	r := perfReport{Paths: []measuredPath{}, Notes: []string{}}
 	places, err := s.ends(ctx, names)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *stage) perf(ctx context.Context, names []string, each time.Duration) (p
 	if err := s.open(ctx); err != nil {
 		return r, err
 	}
-	s.say("starting servers on %s", r.To)
+	s.logf("starting servers on %s", r.To)
 	target, notes, err := s.perfServers(ctx, places)
 	if err != nil {
 		return r, err
@@ -172,7 +172,7 @@ func (s *stage) perf(ctx context.Context, names []string, each time.Duration) (p
 	s.working = figures * each
 	own := map[string]*perf.Result{}
 	for _, m := range measurements(r.From, r.To, target) {
-		s.say("measuring %s (%s)", m.name, m.family)
+		s.logf("measuring %s (%s)", m.name, m.family)
 		result, err := s.client(ctx, r.From, m, each)
 		if ctx.Err() != nil {
 			return r, fmt.Errorf("measure %s: %w", m.name, ctx.Err())
@@ -189,7 +189,7 @@ func (s *stage) perf(ctx context.Context, names []string, each time.Duration) (p
 	return r, nil
 }
 
-// beside compares a path with the nodes' own.
+// beside compares a path with the one between the nodes.
 func (p measuredPath) beside(own *perf.Result, itself bool) measuredPath {
 	if own == nil || p.Result == nil || itself {
 		return p
@@ -203,8 +203,8 @@ func (p measuredPath) beside(own *perf.Result, itself bool) measuredPath {
 	return p
 }
 
-// ends are the nodes to measure from and to, in the order in which they are named; one if there is no other.
-func (s *stage) ends(ctx context.Context, names []string) ([]place, error) {
+// ends returns the nodes to measure from and to, in the order in which they are named; one if there is no other.
+func (s *fixture) ends(ctx context.Context, names []string) ([]place, error) {
 	places, err := s.places(ctx, names)
 	if err != nil {
 		return nil, err
@@ -215,8 +215,8 @@ func (s *stage) ends(ctx context.Context, names []string) ([]place, error) {
 	return places[:min(len(places), 2)], nil
 }
 
-// perfServers starts servers on the pod network of both nodes and on the host of the far one, with a service in front of the far pod.
-func (s *stage) perfServers(ctx context.Context, places []place) (perfTarget, []string, error) {
+// perfServers starts servers on the pod network of both nodes and on the host of the far one, with a Service for the far pod.
+func (s *fixture) perfServers(ctx context.Context, places []place) (perfTarget, []string, error) {
 	near, far := places[0], places[len(places)-1]
 	service, err := s.service(ctx, "perf-far", corev1.ServiceTypeClusterIP, []corev1.ServicePort{{Port: perfPort}})
 	if err != nil {
@@ -248,8 +248,8 @@ func (s *stage) perfServers(ctx context.Context, places []place) (perfTarget, []
 	return t, notes, nil
 }
 
-// client measures one path in a pod of its own.
-func (s *stage) client(ctx context.Context, node string, m measurement, each time.Duration) (*perf.Result, error) {
+// client measures one path in its own pod.
+func (s *fixture) client(ctx context.Context, node string, m measurement, each time.Duration) (*perf.Result, error) {
 	pods, err := s.start(ctx, []*corev1.Pod{s.pod("perf-client", node, m.onHost, []string{"perf-client", m.address, "--for", each.String()})},
 		func(p *corev1.Pod) bool {
 			return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
@@ -300,7 +300,7 @@ func (r perfReport) print(w io.Writer) error {
 	return err
 }
 
-// lastLine is what a pod that failed has printed last.
+// lastLine returns the last line of a log.
 func lastLine(log []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	return cmp.Or(lines[len(lines)-1], "the pod has printed nothing")

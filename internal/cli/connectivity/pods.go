@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
-// pod makes one that is bound to a node, without the scheduler.
-func (s *stage) pod(name, node string, onHost bool, args []string) *corev1.Pod {
+// pod returns a pod that is bound to a node, without the scheduler.
+func (s *fixture) pod(name, node string, onHost bool, args []string) *corev1.Pod {
 	now, yes, no, unprivileged := int64(0), true, false, int64(65534)
 	meta := metav1.ObjectMeta{Namespace: s.namespace, GenerateName: name + "-", Labels: map[string]string{"app": name}}
 	if s.run != "" {
@@ -51,8 +51,8 @@ func addressesOf(p *corev1.Pod) []string {
 	return addresses
 }
 
-// start creates pods, and waits until each is as it should be. Those that are not in time are nil.
-func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*corev1.Pod) bool) ([]*corev1.Pod, error) {
+// start creates pods and waits until done returns true for each. Pods that miss the timeout are nil.
+func (s *fixture) start(ctx context.Context, wanted []*corev1.Pod, done func(*corev1.Pod) bool) ([]*corev1.Pod, error) {
 	made := make([]*corev1.Pod, len(wanted))
 	for i, p := range wanted {
 		var err error
@@ -61,7 +61,7 @@ func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*core
 		}
 	}
 	out := make([]*corev1.Pod, len(wanted))
-	deadline := time.Now().Add(starting + s.working)
+	deadline := time.Now().Add(s.starting() + s.working)
 	for {
 		list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
 		if err != nil {
@@ -87,13 +87,13 @@ func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*core
 	}
 }
 
-// source is a pod that tries scenarios.
+// source is a pod that tests scenarios.
 type source struct {
 	node, client string
 	onHost       bool
 }
 
-// sources are the pods that scenarios are tried from, each with its probes, in the order of the scenarios.
+// sources returns the pods that test scenarios, each with its probes, in the order of the scenarios.
 func sources(all []scenario) (order []source, probes map[source][]netprobe.Probe) {
 	probes = map[source][]netprobe.Probe{}
 	for _, sc := range all {
@@ -106,8 +106,8 @@ func sources(all []scenario) (order []source, probes map[source][]netprobe.Probe
 	return order, probes
 }
 
-// tryAll starts the pods that scenarios are tried from, and reads what they say.
-func (s *stage) tryAll(ctx context.Context, all []scenario) (map[string]netprobe.Result, []string, error) {
+// tryAll starts the pods that test scenarios and reads their results.
+func (s *fixture) tryAll(ctx context.Context, all []scenario) (map[string]netprobe.Result, []string, error) {
 	var wanted []*corev1.Pod
 	order, probes := sources(all)
 	for _, from := range order {
@@ -147,7 +147,7 @@ func (s *stage) tryAll(ctx context.Context, all []scenario) (map[string]netprobe
 	return results, notes, nil
 }
 
-func (s *stage) results(ctx context.Context, pod string) ([]netprobe.Result, error) {
+func (s *fixture) results(ctx context.Context, pod string) ([]netprobe.Result, error) {
 	raw, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return nil, err

@@ -21,16 +21,16 @@ const (
 	allowDNS      = "allow-dns"
 )
 
-// The names of the pods that try them. The pods that allowDNS selects try it.
+// The names of the pods that test them. The pods that allowDNS selects test it.
 const (
 	plainClient    = "plain-client"
 	labelledClient = "labelled-client"
 )
 
-// mostRestricted is on how many nodes policies and isolation are tried, unless nodes are named: one node alone, and two nodes.
+// mostRestricted is the default number of nodes on which policies and isolation are tested: enough for pods on the same and on different nodes.
 const mostRestricted = 2
 
-// restricted are the places on which policies and isolation are tried: those with a server on the pod network.
+// restricted returns the places on which policies and isolation are tested: those with a server on the pod network.
 func restricted(places []place, named bool) []place {
 	with := slices.DeleteFunc(slices.Clone(places), func(p place) bool { return len(p.pod) == 0 })
 	if !named && len(with) > mostRestricted {
@@ -39,13 +39,13 @@ func restricted(places []place, named bool) []place {
 	return with
 }
 
-// guarded are the servers that a policy selects: their addresses by their node, and those of their service.
+// guarded are the servers that a policy selects: their addresses by node, and those of their Service.
 type guarded struct {
 	pods    map[string][]string
 	service []string
 }
 
-// policies are the NetworkPolicies of a test. Those for egress are left out of networks that do not enforce them.
+// policies returns the NetworkPolicies of a test, with those for egress only if egress is true.
 func policies(egress bool) []*networkingv1.NetworkPolicy {
 	tcp, udp := corev1.ProtocolTCP, corev1.ProtocolUDP
 	port := func(protocol *corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
@@ -63,24 +63,24 @@ func policies(egress bool) []*networkingv1.NetworkPolicy {
 			Ports: []networkingv1.NetworkPolicyPort{port(&tcp, serverPort)}}}}),
 	}
 	if egress {
-		// Policies see the port of the pod behind the service of DNS, which is 5353 on OpenShift.
+		// Policies apply to the port of the DNS pod behind the Service, which is 5353 on OpenShift.
 		all = append(all, policy(allowDNS, networkingv1.PolicyTypeEgress, networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{
 			Ports: []networkingv1.NetworkPolicyPort{port(&udp, 53), port(&tcp, 53), port(&udp, 5353), port(&tcp, 5353)}}}}))
 	}
 	return all
 }
 
-// restriction is what a policy does with connections to its servers, or from its pods.
+// restriction describes the effect of a policy on connections to its servers.
 type restriction struct {
 	policy, client string
 	way            string
 	port           int
 	denied         bool
-	// service is true if it is tried through the service, too.
+	// service is true if it is also tested through the Service.
 	service bool
 }
 
-// restrictions are those of the policies for ingress.
+// restrictions are those of the ingress policies.
 var restrictions = []restriction{
 	{denyIngress, plainClient, netprobe.TCP, serverPort, true, true},
 	{denyIngress, plainClient, netprobe.UDP, serverPort, true, false},
@@ -92,10 +92,10 @@ var restrictions = []restriction{
 	{allowPort, plainClient, netprobe.UDP, serverPort, true, false},
 }
 
-// clients are how the pods that try policies are called in the names of scenarios.
+// clients are the names of pods in the names of scenarios.
 var clients = map[string]string{plainClient: "pod", labelledClient: "labelled pod", allowDNS: "pod with " + allowDNS}
 
-// policyScenarios are all that can be tried with policies between places. servers are by policy, t are the services that no policy protects.
+// policyScenarios returns all scenarios with policies between places. servers are by policy, t are the targets that no policy protects.
 func policyScenarios(places []place, servers map[string]guarded, t target, egress bool) []scenario {
 	var all []scenario
 	add := func(s scenario, policy string) {
@@ -121,7 +121,7 @@ func policyScenarios(places []place, servers map[string]guarded, t target, egres
 	return all
 }
 
-// tried is a scenario from a pod, with the ends of its name.
+// tried returns a scenario from a pod.
 func tried(client string, from place, to, address, way string, port int, denied bool) scenario {
 	p := probe(way, address, port, 0)
 	p.Denied = denied
@@ -146,7 +146,7 @@ func ingressScenarios(from place, places []place, servers map[string]guarded, ad
 	}
 }
 
-// ownNodeScenarios show that the servers answer: Kubernetes lets no policy restrict what the pod's own node sends.
+// ownNodeScenarios adds scenarios that verify that the servers work: policies never restrict traffic from the pod's own node.
 func ownNodeScenarios(on place, servers map[string]guarded, add func(scenario, string)) {
 	if !on.served {
 		return
@@ -162,7 +162,7 @@ func ownNodeScenarios(on place, servers map[string]guarded, add func(scenario, s
 	}
 }
 
-// egressScenarios are from pods that may only look up names, to servers that no policy protects.
+// egressScenarios adds scenarios from pods that may only use DNS to servers that no policy protects.
 func egressScenarios(from place, places []place, t target, add func(scenario)) {
 	for _, to := range places {
 		for _, address := range sameFamily(to.pod, from.pod) {

@@ -150,9 +150,9 @@ func TestTheNodeWhoseAgentDecidesIsNamed(t *testing.T) {
 		for _, s := range all {
 			failed[s.ID] = row.fail(s)
 		}
-		said := hops(all, failed)
-		if len(said) != len(row.want) || len(said) > 0 && !strings.HasPrefix(said[0], row.want[0]) {
-			t.Errorf("%s: %q, want %q", row.why, said, row.want)
+		sentences := hops(all, failed)
+		if len(sentences) != len(row.want) || len(sentences) > 0 && !strings.HasPrefix(sentences[0], row.want[0]) {
+			t.Errorf("%s: %q, want %q", row.why, sentences, row.want)
 		}
 	}
 }
@@ -188,8 +188,8 @@ func TestANetworkIsTried(t *testing.T) {
 		t.Run(row.why, func(t *testing.T) {
 			w.ignored, w.closed, w.isolates = row.ignored, row.closed, row.isolates
 			var r Report
-			s := &stage{operator: "ns", image: "i", enforces: row.declared, say: func(string, ...any) {}}
-			err := s.on(t.Context(), config, time.Minute, func(ctx context.Context, s *stage) (err error) {
+			s := &fixture{operator: "ns", image: "i", enforces: row.declared, logf: func(string, ...any) {}}
+			err := s.on(t.Context(), config, time.Minute, func(ctx context.Context, s *fixture) (err error) {
 				r, err = s.test(ctx, nil)
 				return err
 			})
@@ -244,18 +244,18 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	w.isolates = true
 	for after := 1; ; after++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		said := 0
-		s := &stage{operator: "ns", image: "i", enforces: enforcement{egress: true, isolation: "i"}, say: func(string, ...any) {
-			if said++; said == after {
+		steps := 0
+		s := &fixture{operator: "ns", image: "i", enforces: enforcement{egress: true, isolation: "i"}, logf: func(string, ...any) {
+			if steps++; steps == after {
 				cancel()
 			}
 		}}
-		err := s.on(ctx, config, time.Minute, func(ctx context.Context, s *stage) error { _, err := s.test(ctx, nil); return err })
+		err := s.on(ctx, config, time.Minute, func(ctx context.Context, s *fixture) error { _, err := s.test(ctx, nil); return err })
 		cancel()
 		nothingLeft(t, w.api)
-		if said < after {
+		if steps < after {
 			if after < 6 || err != nil {
-				t.Errorf("the test ends after %d steps: %v", said, err)
+				t.Errorf("the test ends after %d steps: %v", steps, err)
 			}
 			return
 		}

@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deciding is how long pods may work that try policies: a policy takes a moment to be effective, and what is dropped is waited for.
+// deciding is the expected run time of pods that test policies: a policy takes a moment to become effective, and dropped packets cause timeouts.
 const deciding = 20 * time.Second
 
-// tryPolicies makes NetworkPolicies, servers that they select, and pods that try them. The namespace of the test, with which all of it is
-// deleted, has no policy before: what else was tried has been.
-func (s *stage) tryPolicies(ctx context.Context, places []place, t target) (trial, error) {
+// tryPolicies creates NetworkPolicies, servers that they select, and pods that test them. It runs after all other scenarios, which require
+// a namespace without policies.
+func (s *fixture) tryPolicies(ctx context.Context, places []place, t target) (trial, error) {
 	if s.enforces.unenforced != "" {
 		return trial{notes: []string{"scenarios with NetworkPolicies are left out: " + s.enforces.unenforced}}, nil
 	}
@@ -24,7 +24,7 @@ func (s *stage) tryPolicies(ctx context.Context, places []place, t target) (tria
 	if !s.enforces.egress {
 		all.notes = append(all.notes, "scenarios with NetworkPolicies for egress are left out: the network does not enforce them")
 	}
-	s.say("starting pods with NetworkPolicies on %d nodes", len(places))
+	s.logf("starting pods with NetworkPolicies on %d nodes", len(places))
 	for _, p := range policies(s.enforces.egress) {
 		switch _, err := s.api.NetworkingV1().NetworkPolicies(s.namespace).Create(ctx, p, metav1.CreateOptions{}); {
 		case apierrors.IsForbidden(err):
@@ -38,12 +38,12 @@ func (s *stage) tryPolicies(ctx context.Context, places []place, t target) (tria
 		return trial{}, err
 	}
 	all.notes, all.scenarios = append(all.notes, notes...), policyScenarios(places, servers, t, s.enforces.egress)
-	s.say("trying %d scenarios with NetworkPolicies", len(all.scenarios))
+	s.logf("trying %d scenarios with NetworkPolicies", len(all.scenarios))
 	return s.decide(ctx, all)
 }
 
-// decide tries the scenarios of a trial.
-func (s *stage) decide(ctx context.Context, all trial) (trial, error) {
+// decide tests the scenarios of a trial.
+func (s *fixture) decide(ctx context.Context, all trial) (trial, error) {
 	patient := *s
 	patient.working = deciding
 	results, notes, err := patient.tryAll(ctx, all.scenarios)
@@ -51,8 +51,8 @@ func (s *stage) decide(ctx context.Context, all trial) (trial, error) {
 	return all, err
 }
 
-// guardedServers starts a server for each policy for ingress on each node, and makes a service for each policy.
-func (s *stage) guardedServers(ctx context.Context, places []place) (map[string]guarded, []string, error) {
+// guardedServers starts a server on each node and creates a Service for each ingress policy.
+func (s *fixture) guardedServers(ctx context.Context, places []place) (map[string]guarded, []string, error) {
 	servers := map[string]guarded{}
 	var wanted []*corev1.Pod
 	for _, policy := range []string{denyIngress, allowLabelled, allowPort} {
@@ -87,18 +87,18 @@ func (s *stage) guardedServers(ctx context.Context, places []place) (map[string]
 	return servers, notes, nil
 }
 
-// server is a pod on the pod network that serves a port.
-func (s *stage) server(name, node string, port int) *corev1.Pod {
+// server returns a pod on the pod network that serves a port.
+func (s *fixture) server(name, node string, port int) *corev1.Pod {
 	return s.pod(name, node, false, []string{"reach-server", "--listen", ":" + strconv.Itoa(port)})
 }
 
-// tryIsolation makes a second namespace with servers, and tries from each namespace what is in the other one, and from the second what is in itself:
-// its servers answer.
-func (s *stage) tryIsolation(ctx context.Context, places []place, t target) (trial, error) {
+// tryIsolation creates a second namespace with servers. It tests from each namespace the servers of the other one, and from the second its
+// own servers, which must be reachable.
+func (s *fixture) tryIsolation(ctx context.Context, places []place, t target) (trial, error) {
 	if s.enforces.isolation == "" {
 		return trial{}, nil
 	}
-	s.say("starting pods in a second namespace on %d nodes", len(places))
+	s.logf("starting pods in a second namespace on %d nodes", len(places))
 	var err error
 	if s.second, err = s.newNamespace(ctx); err != nil {
 		return trial{}, err
@@ -133,7 +133,7 @@ func (s *stage) tryIsolation(ctx context.Context, places []place, t target) (tri
 	farTarget := target{service: far.Spec.ClusterIPs, nodePort: int(far.Spec.Ports[0].NodePort)}
 	first := isolationScenarios("first", "second", places, second, farTarget, s.enforces.isolation)
 	back := append(isolationScenarios("second", "first", second, places, t, s.enforces.isolation), ownScenarios("second", second, farTarget)...)
-	s.say("trying %d scenarios between two namespaces", len(first)+len(back))
+	s.logf("trying %d scenarios between two namespaces", len(first)+len(back))
 	all.scenarios = first
 	if all, err = s.decide(ctx, all); err != nil {
 		return trial{}, err

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
-// The ports of the servers. Those on hosts are high, where nothing else is expected.
+// The ports of the servers. Those on hosts are high to avoid conflicts.
 const (
 	serverPort = 19876
 	hostPort   = 19877
@@ -18,58 +18,58 @@ const (
 	kubeletPort = 10250
 )
 
-// place is where pods of a test run.
+// place is a node on which pods of a test run.
 type place struct {
 	node string
-	// host are the addresses of the node, pod those of the server on the pod network; none if it could not be started.
+	// host has the addresses of the node, pod those of the server on the pod network; none if it could not be started.
 	host, pod []string
 	// served is true if the server on the host runs.
 	served bool
 }
 
-// target are the services of a test, and those that every cluster has.
+// target has the Services of a test, and those that every cluster has.
 type target struct {
-	// service are the addresses of the service, nodePort its port on all nodes; name is its full name.
+	// service has the addresses of the Service, nodePort its port on all nodes; name is its full name.
 	service  []string
 	nodePort int
 	name     string
-	// api are the addresses of the service kubernetes; apiPort is its port.
+	// api has the addresses of the Service kubernetes; apiPort is its port.
 	api     []string
 	apiPort int
-	// external is host and port outside; the host is empty if none is to be reached.
+	// external is an external host and its port; the host is empty if none is tested.
 	external     string
 	externalPort int
 }
 
-// kind says which hops a scenario takes.
+// kind is the set of hops of a scenario.
 type kind int
 
 const (
 	other kind = iota
-	// hostHost leads from a node to another, podHost from a pod to a node, hostPod from a node to a pod, podPod from a pod
+	// hostHost is from a node to another, podHost from a pod to a node, hostPod from a node to a pod, podPod from a pod
 	// to a pod.
 	hostHost
 	podHost
 	hostPod
 	podPod
-	// decided is one that a NetworkPolicy or the isolation of namespaces decides.
+	// decided depends on a NetworkPolicy or on the isolation of namespaces.
 	decided
 )
 
-// scenario is something to reach. from and to are places; onHost is true if it is tried from the host's own network.
+// scenario is a connection to test. from and to are places; onHost is true if it is tested from the host network.
 type scenario struct {
 	netprobe.Probe
 	name     string
 	kind     kind
 	from, to string
 	onHost   bool
-	// client names the pod that tries it, if that is not one that no policy selects.
+	// client is the name of the pod that tests it; empty for a pod that no policy selects.
 	client string
-	// because is a clause that says why it is dropped (then Denied is true), or reached; empty where nothing restricts traffic.
+	// because is a clause with the reason why it is dropped (then Denied is true) or allowed; empty if nothing restricts traffic.
 	because string
 }
 
-// problem is why the result of a scenario is a failure; empty if it is as expected.
+// problem returns the reason why a result is a failure; "" if it is as expected.
 func (s scenario) problem(r netprobe.Result) string {
 	switch {
 	case s.Denied && r.Error == "":
@@ -83,12 +83,12 @@ func (s scenario) problem(r netprobe.Result) string {
 	}
 }
 
-// scenarios are all that can be tried between places.
+// scenarios returns all scenarios between places.
 func scenarios(places []place, t target) []scenario {
 	var all []scenario
 	add := func(s scenario) {
 		s.ID = strconv.Itoa(len(all))
-		// Services and ports of nodes take a moment to be known everywhere.
+		// Services and node ports take a moment to become effective on all nodes.
 		s.Patient = s.kind == other
 		all = append(all, s)
 	}
@@ -129,7 +129,7 @@ func fromHost(from place, places []place, t target, add func(scenario)) {
 	}
 }
 
-// ways are how pods reach pods.
+// ways are the ways in which pods reach pods.
 var ways = []struct {
 	name, way string
 	size      int
@@ -174,7 +174,7 @@ func fromPod(from place, places []place, t target, add func(scenario)) {
 	}
 }
 
-// wayName is the protocol of a way.
+// wayName returns the protocol of a way.
 func wayName(way string) string {
 	if way == netprobe.UDP {
 		return "UDP"
@@ -189,7 +189,7 @@ func family(address string) string {
 	return "IPv4"
 }
 
-// sameFamily are the addresses of the families that others have.
+// sameFamily returns the addresses whose IP family is among those of others.
 func sameFamily(addresses, others []string) []string {
 	var out []string
 	for _, a := range addresses {

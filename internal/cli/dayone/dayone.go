@@ -1,11 +1,11 @@
-// Package dayone is `cno dayone`: host networking from before the first boot on, seen and prepared without a host.
-// Each verb is a directory below this one.
+// Package dayone is `cno dayone`: it checks and renders the network configuration of hosts without a host.
+// Each subcommand is a directory below this one.
 package dayone
 
 import "github.com/spf13/cobra"
 
-// New makes the command that holds the verbs.
-func New(verbs ...*cobra.Command) *cobra.Command {
+// New returns the command with its subcommands.
+func New(subcommands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dayone",
 		Short: "Prepare the network of hosts before they boot",
@@ -18,6 +18,6 @@ Exit status: that of the command; 0 for this help.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(verbs...)
+	cmd.AddCommand(subcommands...)
 	return cmd
 }

@@ -23,7 +23,7 @@ hosts:
     interfaces: [{name: up0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 192.0.2.11, prefix-length: 24}]}}]
 `
 
-func TestTheInputOfInstallersIsReadByEveryVerb(t *testing.T) {
+func TestTheInputOfInstallersIsReadByEverySubcommand(t *testing.T) {
 	f := newDirectory(t)
 	f.write("agent-config.yaml", agentConfig)
 	f.write("table.yaml", strings.ReplaceAll(agentConfig, "52:54:00:aa:00:02", "52:54:00:aa:00:01"))
@@ -34,15 +34,15 @@ func TestTheInputOfInstallersIsReadByEveryVerb(t *testing.T) {
 		has    string
 	}{
 		{"valid", []string{"validate", "@agent-config.yaml"}, exit.OK, "valid: 2 hosts, 1 phase (PreBoot), 0 warnings"},
-		{"a MAC address twice", []string{"validate", "@table.yaml"}, exit.Refused, "hosts[1].interfaces[0].macAddress: 52:54:00:aa:00:01 is that of hosts[0].interfaces[0] already"},
+		{"a duplicate MAC address", []string{"validate", "@table.yaml"}, exit.Refused, "hosts[1].interfaces[0].macAddress: 52:54:00:aa:00:01 is that of hosts[0].interfaces[0] already"},
 		{"keyfiles of a host", []string{"keyfiles", "@agent-config.yaml", "--host", "master-1"}, exit.OK, "mac-address=52:54:00:AA:00:02"},
-		{"keyfiles of which host", []string{"keyfiles", "@agent-config.yaml"}, exit.Unusable, "name one with --host: master-0, master-1"},
-		{"the host of a document", []string{"keyfiles", "@m/master-0.yml", "--host", "x"}, exit.Unusable, "--host cannot be used"},
+		{"keyfiles without a host", []string{"keyfiles", "@agent-config.yaml"}, exit.Unusable, "name one with --host: master-0, master-1"},
+		{"a document and --host", []string{"keyfiles", "@m/master-0.yml", "--host", "x"}, exit.Unusable, "--host cannot be used"},
 		{"kernel arguments of a host", []string{"render", "--as", "kargs", "--host", "master-0", "@agent-config.yaml"}, exit.OK, "ifname=up0:52:54:00:aa:00:01 ip=192.0.2.10:::24:master-0:up0:none\n"},
-		{"kernel arguments of which host", []string{"render", "--as", "kargs", "@agent-config.yaml"}, exit.Unusable, "the kernel arguments of one host"},
-		{"no kernel arguments", []string{"render", "--as", "kargs", "@m/master-0.yml"}, exit.Refused, "Open vSwitch is not available before the boot"},
+		{"kernel arguments without a host", []string{"render", "--as", "kargs", "@agent-config.yaml"}, exit.Unusable, "the kernel arguments of one host"},
+		{"a document that kernel arguments cannot express", []string{"render", "--as", "kargs", "@m/master-0.yml"}, exit.Refused, "Open vSwitch is not available before the boot"},
 		{"a BareMetalHost", []string{"render", "--as", "baremetalhost", "--host", "master-0", "@agent-config.yaml"}, exit.OK, "bootMACAddress: 52:54:00:aa:00:01"},
-		{"documents taken out", []string{"import", "-f", "@agent-config.yaml"}, exit.OK, "# preboot/master-1.yml"},
+		{"extracted documents", []string{"import", "-f", "@agent-config.yaml"}, exit.OK, "# preboot/master-1.yml"},
 	} {
 		status, out, stderr := f.call("", row.args...)
 		if status != row.status || !strings.Contains(out+stderr, row.has) {
@@ -67,8 +67,8 @@ func TestPoliciesOfARunningClusterReachOneNodeAtATime(t *testing.T) {
 	if status != exit.OK {
 		t.Fatal(stderr)
 	}
-	first, second, two := strings.Cut(out, "---\n")
-	if !two {
+	first, second, ok := strings.Cut(out, "---\n")
+	if !ok {
 		t.Fatal(out)
 	}
 	var got struct {
@@ -96,10 +96,10 @@ func TestPoliciesOfARunningClusterReachOneNodeAtATime(t *testing.T) {
 	}{
 		{"a role", []string{"@c", "--role", "worker"}, exit.OK, `node-role.kubernetes.io/worker: ""`},
 		{"captures", []string{"@p", "--role", "worker", "--without-bridge"}, exit.OK, "  capture:\n    default: "},
-		{"no role", []string{"@c"}, exit.Unusable, "--role must name the role"},
-		{"a file for the others", []string{"@both", "--role", "worker", "--without-bridge"}, exit.Refused, "which a nodeSelector cannot express"},
-		{"what is invalid", []string{"@both", "--role", "worker"}, exit.Refused, "br-ex"},
-		{"a host", []string{"@m", "--host", "master-0"}, exit.Unusable, "--base and --host cannot be used with --as nncp"},
+		{"missing role", []string{"@c"}, exit.Unusable, "--role must name the role"},
+		{"a file for all other hosts", []string{"@both", "--role", "worker", "--without-bridge"}, exit.Refused, "which a nodeSelector cannot express"},
+		{"an invalid document", []string{"@both", "--role", "worker"}, exit.Refused, "br-ex"},
+		{"--host", []string{"@m", "--host", "master-0"}, exit.Unusable, "--base and --host cannot be used with --as nncp"},
 	} {
 		status, out, stderr := f.call("", append([]string{"render", "--as", "nncp"}, row.args...)...)
 		if status != row.status || !strings.Contains(out+stderr, row.has) {

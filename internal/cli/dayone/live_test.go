@@ -19,8 +19,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// byHand is a host as someone has configured it with ip. The other end of its card is elsewhere, as a card's is.
-const byHand = `ip netns add FAR
+// manualConfig configures a host with the command ip. The peer of its network card is in another namespace, as that of a real card is on
+// another host.
+const manualConfig = `ip netns add FAR
 ip link add eno1 type veth peer name far netns FAR
 ip link add br1 address 52:54:00:00:00:07 type bridge stp_state 0
 ip link set eno1 mtu 1400 up
@@ -39,12 +40,12 @@ ip route add blackhole 10.0.0.0/8
 ip rule add from 198.51.100.0/24 table 100 priority 1000
 ip rule add iif br1 to 10.0.0.0/8 prohibit priority 1001`
 
-// inNamespace gives the test a network of its own, and the namespace FAR.
+// inNamespace runs the rest of the test and the commands in a new network namespace; FAR stands for another one.
 func inNamespace(t *testing.T, commands string) {
 	t.Helper()
 	runtime.LockOSThread() // never unlocked: the thread dies with the test's goroutine, and its namespace with it
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatalf("make a network namespace (must be root): %v", err)
+		t.Fatalf("create a network namespace (requires root): %v", err)
 	}
 	far := fmt.Sprintf("cno-import-%d", os.Getpid())
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", far).Run() })
@@ -55,10 +56,10 @@ func inNamespace(t *testing.T, commands string) {
 	}
 }
 
-func TestAHostConfiguredByHandIsImportedAsWhatItIs(t *testing.T) {
+func TestAManuallyConfiguredHostIsImportedWithoutDifferences(t *testing.T) {
 	f := newDirectory(t)
 	f.write("resolv.conf", "search example.org\nnameserver 192.0.2.53\n")
-	inNamespace(t, byHand)
+	inNamespace(t, manualConfig)
 	status, out, stderr := f.call("", "import", "--live", "--ovsdb", "@none", "--resolv-conf", "@resolv.conf")
 	if status != exit.OK {
 		t.Fatal(stderr)
@@ -77,22 +78,22 @@ func TestAHostConfiguredByHandIsImportedAsWhatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if differences := livestate.Compare(doc, live); len(differences) > 0 {
-		t.Errorf("the host is not what was imported from it: %v\n%s", differences, out)
+		t.Errorf("the host differs from the imported document: %v\n%s", differences, out)
 	}
 	if files, problems := nmconn.Generate(doc); len(files) == 0 {
-		t.Errorf("no profiles can be made of it: %v\n%s", problems.Err(), out)
+		t.Errorf("the imported document generates no profiles: %v\n%s", problems.Err(), out)
 	}
 	for _, has := range []string{
 		"name: eno1\n    state: up\n    type: ethernet\n", "52:54:00:00:00:07", "id: 7\n      remote: 192.0.2.9\n", "- name: p1\n", "route-type: blackhole", "table-id: 100",
 		"ip-from: 198.51.100.0/24", "action: prohibit", "iif: br1", "search:\n      - example.org", "mtu: 1400", "ip: 2001:db8::10",
 	} {
 		if !strings.Contains(out, has) {
-			t.Errorf("%q is not in\n%s", has, out)
+			t.Errorf("%q is missing in\n%s", has, out)
 		}
 	}
 	f.write("live.yml", out)
 	if status, out, stderr := f.call("", "validate", "-f", "@live.yml", "--without-bridge"); status != exit.OK {
-		t.Errorf("it is not valid: %s%s", out, stderr)
+		t.Errorf("the imported document is invalid: %s%s", out, stderr)
 	}
 	again, _, _ := f.call("", "import", "--live", "--ovsdb", "@none", "--resolv-conf", "@resolv.conf", "--dir", "@out")
 	if _, out, _ := f.call("", "diff", "@live.yml", "@out/live.yml", "--exit-code"); again != exit.OK || !strings.Contains(out, "no difference") {
@@ -104,7 +105,7 @@ func TestAPolicyIsResolvedOnThisHost(t *testing.T) {
 	f := newDirectory(t)
 	f.write("resolv.conf", "nameserver 192.0.2.53\n")
 	f.write("p.yml", uplinkPolicy)
-	inNamespace(t, byHand)
+	inNamespace(t, manualConfig)
 	status, out, stderr := f.call("", "resolve", "@p.yml", "--live", "--ovsdb", "@none", "--resolv-conf", "@resolv.conf")
 	if status != exit.OK {
 		t.Fatal(stderr)

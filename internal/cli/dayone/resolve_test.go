@@ -16,7 +16,7 @@ desiredState:
   - {name: br1, type: linux-bridge, state: up, copy-mac-from: "{{ capture.uplink.interfaces.0.name }}", bridge: {port: [{name: "{{ capture.uplink.interfaces.0.name }}"}]}}
 `
 
-// shownState has a key that no version of this project knows.
+// shownState has a key that this project does not know.
 const shownState = `interfaces:
 - {name: eno7, type: ethernet, state: up, of-the-future: 1}
 routes: {running: [{destination: 0.0.0.0/0, next-hop-interface: eno7, next-hop-address: 192.0.2.1}]}
@@ -45,11 +45,11 @@ func TestAPolicyIsResolvedWithTheStateOfAnotherHost(t *testing.T) {
 		{"the file of all other hosts", "", []string{"@several", "--host", "worker-1", "--current", "@state.yml"}, exit.OK, "name: br2"},
 		{"a directory without a host", "", []string{"@several", "--current", "@state.yml"}, exit.Unusable, "there are 2 documents; name the host"},
 		{"a host without a default route", "", []string{"@p.yml", "--current", "@none.yml"}, exit.Refused, "p.yml:3: capture.uplink: refers to routes of capture.default, which found nothing on this host"},
-		{"what was found all the same", "", []string{"@p.yml", "--current", "@none.yml"}, exit.Refused, "# capture default\n#   nothing\n"},
-		{"a state that is none", "", []string{"@p.yml", "--current", "@p.yml"}, exit.Unusable, "has no interfaces"},
-		{"no state", "", []string{"@p.yml"}, exit.Unusable, "current live"},
+		{"captures that were found despite the error", "", []string{"@p.yml", "--current", "@none.yml"}, exit.Refused, "# capture default\n#   nothing\n"},
+		{"an invalid state", "", []string{"@p.yml", "--current", "@p.yml"}, exit.Unusable, "has no interfaces"},
+		{"missing state", "", []string{"@p.yml"}, exit.Unusable, "current live"},
 		{"both on standard input", "", []string{"-", "--current", "-"}, exit.Unusable, "either the policy or the state"},
-		{"a policy that is none", "capture: {a: links}\n", []string{"-", "--current", "@state.yml"}, exit.Refused, `begins with "links"`},
+		{"an invalid policy", "capture: {a: links}\n", []string{"-", "--current", "@state.yml"}, exit.Refused, `begins with "links"`},
 	} {
 		status, out, stderr := f.call(row.stdin, append([]string{"resolve"}, row.args...)...)
 		if status != row.status || !strings.Contains(out+stderr, row.has) {

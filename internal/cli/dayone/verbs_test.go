@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 )
 
-// directory has the documents of two hosts, and what people leave beside them.
+// directory has the documents of two hosts, and a file of another kind beside them.
 type directory struct {
 	t   *testing.T
 	dir string
@@ -60,7 +60,7 @@ func (f *directory) write(name, content string) {
 
 func (f *directory) path(name string) string { return filepath.Join(f.dir, name) }
 
-// call runs a command line in the directory as main does. Words that begin with @ are names in the directory.
+// call runs a command line in the directory as main does. Arguments that begin with @ are names in the directory.
 func (f *directory) call(stdin string, args ...string) (status int, stdout, stderr string) {
 	for i, arg := range args {
 		if name, ok := strings.CutPrefix(arg, "@"); ok {
@@ -79,57 +79,57 @@ func (f *directory) call(stdin string, args ...string) (status int, stdout, stde
 	return status, out.String(), errOut.String()
 }
 
-func TestStatusesTellRefusedFromUnusable(t *testing.T) {
+func TestExitStatusesDistinguishRefusedFromUnusable(t *testing.T) {
 	const object = "apiVersion: network.operator.openshift.io/v1\nkind: HostNetworkConfig\nmetadata: {name: w}\nspec: {role: worker, bridge: {uplink: {interface: eno1}}}\n"
 	for _, row := range []struct {
 		why    string
 		stdin  string
 		args   []string
 		status int
-		says   string
+		want   string
 	}{
 		{"a host's file", "", []string{"select", "--dir", "@m", "--host", "master-0.x.y"}, exit.OK, "master-0.yml: it has the short name"},
-		{"no file is an answer", "", []string{"select", "--dir", "@m", "--host", "other"}, exit.OK, "none: no file is for the host other"},
-		{"what is in it", "", []string{"select", "--dir", "@m", "--host", "master-1", "--show"}, exit.OK, "192.168.111.111"},
-		{"out of an object", object, []string{"select", "-f", "-", "--host", "x", "-o", "json"}, exit.OK, `"rule": "cluster"`},
+		{"no file applies", "", []string{"select", "--dir", "@m", "--host", "other"}, exit.OK, "none: no file is for the host other"},
+		{"the content of the file", "", []string{"select", "--dir", "@m", "--host", "master-1", "--show"}, exit.OK, "192.168.111.111"},
+		{"a file of an object", object, []string{"select", "-f", "-", "--host", "x", "-o", "json"}, exit.OK, `"rule": "cluster"`},
 		{"an empty file", "", []string{"select", "--dir", "@empty", "--host", "a"}, exit.Refused, "a.yml is empty"},
-		{"a directory that is not there", "", []string{"select", "--dir", "@none", "--host", "a"}, exit.Unusable, "no such file"},
-		{"no one named", "", []string{"select", "--dir", "@m"}, exit.Unusable, "host mac"},
+		{"a missing directory", "", []string{"select", "--dir", "@none", "--host", "a"}, exit.Unusable, "no such file"},
+		{"neither host nor MAC address", "", []string{"select", "--dir", "@m"}, exit.Unusable, "host mac"},
 		{"not a MAC address", "", []string{"select", "--dir", "@m", "--mac", "x"}, exit.Unusable, "--mac"},
 
-		{"sound documents", "", []string{"validate", "--dir", "@m"}, exit.OK, ""},
+		{"valid documents", "", []string{"validate", "--dir", "@m"}, exit.OK, ""},
 		{"the same by -f", "", []string{"validate", "-f", "@m"}, exit.OK, ""},
-		{"an address in no network", "", []string{"validate", "--dir", "@m", "--machine-network", "10.0.0.0/8"}, exit.Refused, "master-0.yml:4: interfaces[2].ipv4.address[0].ip"},
-		{"an address that moves", "", []string{"validate", "--dir", "@m", "--vip", "192.168.111.110", "-o", "json"}, exit.Refused, `"valid": false`},
+		{"an address outside the machine networks", "", []string{"validate", "--dir", "@m", "--machine-network", "10.0.0.0/8"}, exit.Refused, "master-0.yml:4: interfaces[2].ipv4.address[0].ip"},
+		{"a virtual address", "", []string{"validate", "--dir", "@m", "--vip", "192.168.111.110", "-o", "json"}, exit.Refused, `"valid": false`},
 		{"a network that needs no bridge", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]", []string{"validate", "-f", "-", "--without-bridge"}, exit.OK, ""},
-		{"one that does", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]", []string{"validate", "-f", "-"}, exit.Refused, "no ovs-bridge br-ex"},
+		{"a network that needs a bridge", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]", []string{"validate", "-f", "-"}, exit.Refused, "no ovs-bridge br-ex"},
 		{"an object", object, []string{"validate", "-f", "-"}, exit.OK, ""},
 		{"an unknown field of one", strings.Replace(object, "bridge", "bridges", 1), []string{"validate", "-f", "-"}, exit.Refused, "bridges"},
-		{"an object of something else", "apiVersion: v1\nkind: Pod\n", []string{"validate", "-f", "-"}, exit.Unusable, "kind Pod"},
+		{"an object of another kind", "apiVersion: v1\nkind: Pod\n", []string{"validate", "-f", "-"}, exit.Unusable, "kind Pod"},
 		{"not a network", "", []string{"validate", "--dir", "@m", "--machine-network", "x"}, exit.Unusable, "--machine-network"},
 
 		{"no difference", "", []string{"diff", "@m", "@m", "--exit-code"}, exit.OK, "no difference"},
 		{"names of documents do not matter", "", []string{"diff", "@m/master-0.yml", "@m/master-1.yml"}, exit.OK, "interface br-ex (ovs-interface)\n  - address 192.168.111.110/24\n  + address 192.168.111.111/24\n"},
-		{"a difference as a status", "", []string{"diff", "@m/master-0.yml", "@m/master-1.yml", "--exit-code"}, exit.Refused, "address"},
-		{"a file that has gone", "", []string{"diff", "@m", "@m/master-0.yml", "-o", "json"}, exit.OK, `"change": "removed"`},
+		{"the exit status of a difference", "", []string{"diff", "@m/master-0.yml", "@m/master-1.yml", "--exit-code"}, exit.Refused, "address"},
+		{"a removed file", "", []string{"diff", "@m", "@m/master-0.yml", "-o", "json"}, exit.OK, `"change": "removed"`},
 		{"not a document", "interfaces: 5", []string{"diff", "@m", "-"}, exit.Refused, "interfaces"},
 
 		{"a role is needed", "", []string{"render", "--as", "machineconfig", "-f", "@m"}, exit.Unusable, "--role"},
-		{"a file for no one", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd"}, exit.Refused, "for no host"},
-		{"what validate refuses", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-"}, exit.Refused, "interfaces: there is no ovs-bridge"},
-		{"the way out", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.OK, "warning: interfaces: there is no ovs-bridge"},
-		{"no way out for what cannot be read", "interfaces: 5", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.Refused, "interfaces"},
-		{"nor for a file for no one", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd", "--allow-unsound"}, exit.Refused, "for no host"},
+		{"a file that no host selects", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd"}, exit.Refused, "for no host"},
+		{"a document that validate refuses", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-"}, exit.Refused, "interfaces: there is no ovs-bridge"},
+		{"--allow-unsound", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.OK, "warning: interfaces: there is no ovs-bridge"},
+		{"--allow-unsound and a document that cannot be read", "interfaces: 5", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.Refused, "interfaces"},
+		{"--allow-unsound and a file that no host selects", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd", "--allow-unsound"}, exit.Refused, "for no host"},
 		{"a network without the bridge", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]",
 			[]string{"render", "--as", "machineconfig", "--role", "worker", "-f", "-", "--without-bridge"}, exit.OK, "10-br-ex-worker"},
-		{"a way out that is none", document, []string{"render", "--as", "secret", "-f", "-", "--allow-unsound"}, exit.Unusable, "--allow-unsound"},
-		{"hosts share everything", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@m", "--host", "a"}, exit.Unusable, "--host"},
-		{"before the boot, of an object", object + "  \n", []string{"render", "--as", "secret", "-f", "-"}, exit.Unusable, "no host"},
+		{"--allow-unsound with another form", document, []string{"render", "--as", "secret", "-f", "-", "--allow-unsound"}, exit.Unusable, "--allow-unsound"},
+		{"--host with a MachineConfig", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@m", "--host", "a"}, exit.Unusable, "--host"},
+		{"a Secret of an object without hosts", object + "  \n", []string{"render", "--as", "secret", "-f", "-"}, exit.Unusable, "no host"},
 
-		{"nothing to take out", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}}}\n", []string{"import", "-f", "-"}, exit.Unusable, "no host network configuration"},
-		{"something to fetch", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/nmstate/openshift/a.yml, contents: {source: 'https://x'}}]}}}\n",
+		{"a MachineConfig without documents", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}}}\n", []string{"import", "-f", "-"}, exit.Unusable, "no host network configuration"},
+		{"a file with a URL", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/nmstate/openshift/a.yml, contents: {source: 'https://x'}}]}}}\n",
 			[]string{"import", "-f", "-"}, exit.Refused, "scheme"},
-		{"a way out of the directory", "", []string{"import", "-f", "@away.yaml", "--dir", "@out"}, exit.Unusable, "not a name below"},
+		{"a path outside the directory", "", []string{"import", "-f", "@away.yaml", "--dir", "@out"}, exit.Unusable, "not a name below"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			f := newDirectory(t)
@@ -138,14 +138,14 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 			f.write("away.yaml", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a, labels: {machineconfiguration.openshift.io/role: ../..}}\n"+
 				"spec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/nmstate/openshift/a.yml, contents: {source: 'data:,a'}}]}}}\n")
 			status, stdout, stderr := f.call(row.stdin, row.args...)
-			if status != row.status || !strings.Contains(stdout+stderr, row.says) {
-				t.Errorf("status %d, printed\n%s%s\nwant %d, %q", status, stdout, stderr, row.status, row.says)
+			if status != row.status || !strings.Contains(stdout+stderr, row.want) {
+				t.Errorf("status %d, printed\n%s%s\nwant %d, %q", status, stdout, stderr, row.status, row.want)
 			}
 		})
 	}
 }
 
-func TestWhatIsRenderedIsImportedAsItWas(t *testing.T) {
+func TestRenderedDocumentsAreImportedUnchanged(t *testing.T) {
 	f := newDirectory(t)
 	status, object, stderr := f.call("", "render", "--as", "machineconfig", "--role", "master", "-f", "@m")
 	if status != exit.OK || stderr != "" {
@@ -169,7 +169,7 @@ func TestWhatIsRenderedIsImportedAsItWas(t *testing.T) {
 	}
 }
 
-func TestAnImportedObjectMeansTheSame(t *testing.T) {
+func TestAnImportedObjectIsEquivalent(t *testing.T) {
 	f := newDirectory(t)
 	_, object, _ := f.call("", "render", "--as", "machineconfig", "--role", "master", "-f", "@m")
 	status, config, stderr := f.call(object, "import", "-f", "-", "-o", "hostnetworkconfig")
@@ -182,7 +182,7 @@ func TestAnImportedObjectMeansTheSame(t *testing.T) {
 	}
 }
 
-func TestAnInstallConfigIsBothSourceAndSurroundings(t *testing.T) {
+func TestAnInstallConfigHasDocumentsAndSurroundings(t *testing.T) {
 	f := newDirectory(t)
 	f.write("install-config.yaml", `apiVersion: v1
 baseDomain: test.metalkube.org
@@ -220,26 +220,26 @@ func TestThisHostCanBeDescribed(t *testing.T) {
 	}
 	f.write("live.yml", out)
 	if status, _, stderr := f.call("", "diff", "@live.yml", "@live.yml", "--exit-code"); status != exit.OK {
-		t.Errorf("what is written cannot be read: %s", stderr)
+		t.Errorf("the imported document cannot be read: %s", stderr)
 	}
 }
 
 func TestProblemsAreJSONForTools(t *testing.T) {
 	f := newDirectory(t)
 	_, out, _ := f.call("interfaces: [{nam: a}]", "validate", "-f", "-", "-o", "json")
-	var answer struct {
+	var got struct {
 		Valid    bool
 		Problems []struct {
 			File, Path, Message string
 			Line                int
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Valid || len(answer.Problems) == 0 || answer.Problems[0].Line != 1 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Valid || len(got.Problems) == 0 || got.Problems[0].Line != 1 {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-func TestADocumentIsNothingToImportOrSelectFrom(t *testing.T) {
+func TestADocumentCannotBeImportedOrSelectedFrom(t *testing.T) {
 	f := newDirectory(t)
 	f.write("broken.yml", "a: [")
 	for _, args := range [][]string{
@@ -252,17 +252,17 @@ func TestADocumentIsNothingToImportOrSelectFrom(t *testing.T) {
 	}
 }
 
-func TestValidateNamesWhatItHasFoundValid(t *testing.T) {
+func TestValidateSummarizesValidInput(t *testing.T) {
 	f := newDirectory(t)
 	status, out, _ := f.call("", "validate", "--dir", "@m", "--role", "master")
 	if status != exit.OK || !strings.HasSuffix(out, "valid: 2 hosts, 1 phase (FirstBoot), 0 warnings\n") {
 		t.Errorf("status %d, %q", status, out)
 	}
 	if status, _, _ := f.call("", "validate", "@m/master-0.yml"); status != exit.OK {
-		t.Errorf("a file without its flag: status %d", status)
+		t.Errorf("a file without -f: status %d", status)
 	}
 	if status, _, _ := f.call("", "validate"); status == exit.OK {
-		t.Error("nothing to validate is valid")
+		t.Error("validate succeeds without a file")
 	}
 }
 
@@ -288,7 +288,7 @@ func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
 	for _, c := range []struct {
 		why, name, machine, address string
 		status                      int
-		says                        string
+		want                        string
 	}{
 		{"another address than before", "master-0", "rack-7", "192.168.111.120", exit.Refused, "master-0.yml:2: interfaces: the host is booted with [192.168.111.120] and has [192.168.111.110] afterwards"},
 		{"a machine with the name of another node", "master-2", "master-0", "192.168.111.120", 0, "valid: 3 hosts, 2 phases (PreBoot, FirstBoot), 0 warnings"},
@@ -296,17 +296,17 @@ func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
 	} {
 		f.write("before.yaml", preBoot(c.name, c.machine, c.address))
 		status, stdout, stderr := f.call("", "validate", "--dir", f.path("m"), "-f", f.path("before.yaml"), "--role", "master")
-		if status != c.status || !strings.Contains(stdout, c.says) {
-			t.Errorf("%s: status %d\n%s%s\nwant %s", c.why, status, stdout, stderr, c.says)
+		if status != c.status || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s: status %d\n%s%s\nwant %s", c.why, status, stdout, stderr, c.want)
 		}
 	}
 	f.write("before.yaml", preBoot("master-0", "rack-7", "192.168.111.110"))
-	for _, c := range []struct{ args, says string }{
+	for _, c := range []struct{ args, want string }{
 		{"render --as secret -f", "name: rack-7-network-config-secret"}, {"import -o hostnetworkconfig -f", "bareMetalHost: rack-7"},
 	} {
 		status, stdout, stderr := f.call("", append(strings.Fields(c.args), f.path("before.yaml"))...)
-		if status != 0 || !strings.Contains(stdout, c.says) {
-			t.Errorf("%s: status %d\n%s%s\nwant %s", c.args, status, stdout, stderr, c.says)
+		if status != 0 || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s: status %d\n%s%s\nwant %s", c.args, status, stdout, stderr, c.want)
 		}
 	}
 }

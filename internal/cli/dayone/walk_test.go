@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/doctest"
 )
 
-// TestDayOneCanBeWalkedThrough does what docs/day-one.md says, but for what is on hosts: that is done in e2e/suites/dayone.
-func TestDayOneCanBeWalkedThrough(t *testing.T) {
+// TestDayOneGuideWorks executes the commands of docs/day-one.md, except those on hosts, which e2e/suites/dayone executes.
+func TestDayOneGuideWorks(t *testing.T) {
 	root, err := apitest.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestDayOneCanBeWalkedThrough(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server := apitest.Start(t, apitest.Options{})
-	runLoop(t, server)
+	runController(t, server)
 	walk := doctest.Walk{
 		Dir:  t.TempDir(),
 		Env:  []string{"PATH=" + programs + ":" + assets(root) + ":" + os.Getenv("PATH"), "KUBECONFIG=" + server.Kubeconfig},
@@ -49,7 +49,7 @@ func TestDayOneCanBeWalkedThrough(t *testing.T) {
 	}
 }
 
-// assets is the directory of kubectl.
+// assets returns the directory of kubectl.
 func assets(root string) string {
 	if dir := os.Getenv("CNO_TEST_ASSETS"); dir != "" {
 		return dir
@@ -57,10 +57,10 @@ func assets(root string) string {
 	return filepath.Join(root, "_output", "lab", "bin")
 }
 
-// runLoop lets the operator's loop manage what the document applies.
-func runLoop(t *testing.T, server *apitest.Server) {
+// runController runs the operator's controller for the objects that the guide applies.
+func runController(t *testing.T, server *apitest.Server) {
 	t.Helper()
-	loop := &hostnetworkconfig.Controller{
+	controller := &hostnetworkconfig.Controller{
 		Client: server.Client, Live: server.Client, Serves: func(schema.GroupKind) (bool, error) { return false, nil },
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
@@ -69,8 +69,8 @@ func runLoop(t *testing.T, server *apitest.Server) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			// What fails is tried again, as in the operator; the document waits for what it wants to see.
-			_, _ = loop.Reconcile(ctx, reconcile.Request{})
+			// An error is retried, as in the operator; the guide waits for the results that it needs.
+			_, _ = controller.Reconcile(ctx, reconcile.Request{})
 			time.Sleep(50 * time.Millisecond)
 		}
 	}()

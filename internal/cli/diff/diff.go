@@ -1,4 +1,4 @@
-// Package diff is `cno diff`: how the cluster differs from what its configuration says.
+// Package diff implements `cno diff`, which compares the cluster with its configuration.
 package diff
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// New makes the command.
+// New creates the command.
 func New(p pipeline.Pipeline) *cobra.Command {
 	var flags kubeconfig.Flags
 	var form output.Format
@@ -50,7 +50,7 @@ func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form o
 	if err != nil {
 		return err
 	}
-	world, _, err := cluster.World(cmd.Context(), facts.Cluster{})
+	state, _, err := cluster.State(cmd.Context(), facts.Cluster{})
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form o
 		return fmt.Errorf("read network: %w", err)
 	}
 	in := offline.Input{File: "Network/cluster", Network: &network}
-	world.Input.Acknowledged = in.Acknowledged()
-	found, err := preview.Run(cmd.Context(), p, in, world)
+	state.Input.Acknowledged = in.Acknowledged()
+	found, err := preview.Run(cmd.Context(), p, in, state)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form o
 	} else {
 		err = form.Write(cmd.OutOrStdout(), found)
 	}
-	if err == nil && (found.Verdict != preview.Unchanged || len(found.Objects) > 0) {
+	if err == nil && (found.Decision != preview.Unchanged || len(found.Objects) > 0) {
 		return &exit.Code{Status: exit.Refused}
 	}
 	return err

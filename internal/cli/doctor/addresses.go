@@ -9,17 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// hostPod is a pod on the network of its node. Of pods in other namespaces no more than this is kept, and nothing is archived.
+// hostPod is a pod on the host network. Nothing else is kept of pods in other namespaces, and nothing of them is archived.
 type hostPod struct {
 	namespace, name, node string
 	addresses             []string
-	// static pods come from a file of their node, and lone ones belong to no controller: deleting them does not replace them.
+	// static pods are defined by a file of their node, and lone ones have no controller: deleting them does not replace them.
 	static, lone bool
 }
 
-// readHostPods reads the pods of all namespaces that are on the network of their node and run there.
+// readHostPods reads the running pods on the host network of all namespaces.
 func (c *collector) readHostPods(ctx context.Context, found *collected) {
 	for next := ""; ; {
 		list, err := c.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.hostNetwork=true", Limit: page, Continue: next})
@@ -47,7 +49,7 @@ func hostPodOf(p *corev1.Pod) hostPod {
 	return h
 }
 
-// replaced is how a new pod with the address of the node comes.
+// replaced describes how to replace the pod by one with the address of the node.
 func (p hostPod) replaced() string {
 	switch {
 	case p.static:
@@ -59,9 +61,9 @@ func (p hostPod) replaced() string {
 	}
 }
 
-// judgeAddresses reports pods with an address that their node no longer has: the kubelet never changes it, so that EndpointSlices lead
-// nowhere. Nodes that do not respond, or have no addresses, are left out.
-func judgeAddresses(pods []hostPod, nodes []map[string]any, gone map[string]bool) []Finding {
+// addressFindings reports pods with an address that their node no longer has: the kubelet never changes it, so that EndpointSlices
+// contain invalid addresses. Nodes that are unreachable or have no addresses are skipped.
+func addressFindings(pods []hostPod, nodes []map[string]any, unreachable map[string]bool) []Finding {
 	addresses := map[string][]string{}
 	for _, n := range nodes {
 		list, _, _ := unstructured.NestedSlice(n, "status", "addresses")
@@ -77,7 +79,7 @@ func judgeAddresses(pods []hostPod, nodes []map[string]any, gone map[string]bool
 	for _, p := range pods {
 		now := addresses[p.node]
 		old := slices.IndexFunc(p.addresses, func(a string) bool { return !slices.Contains(now, a) })
-		if old < 0 || len(now) == 0 || gone[p.node] {
+		if old < 0 || len(now) == 0 || unreachable[p.node] {
 			continue
 		}
 		if count++; count <= mostNamed {
@@ -90,7 +92,7 @@ func judgeAddresses(pods []hostPod, nodes []map[string]any, gone map[string]bool
 	}
 	cause, wayOut := strings.Join(named, ", "), strings.Join(commands, "; ")
 	if more := count - len(named); more > 0 {
-		cause += fmt.Sprintf(" and %d more", more)
+		cause += " " + phrase.More(more)
 		wayOut += "; then run cno doctor again for the others"
 	}
 	return []Finding{{Warning, fmt.Sprintf("pods on the network of their node have an address that the node no longer has: %d", count), cause, wayOut}}

@@ -45,7 +45,7 @@ func TestPodsOfAnyoneWithAnOldAddressAreNamedWithTheCommand(t *testing.T) {
 	} {
 		f := &collected{objects: map[string][]map[string]any{"nodes.": nodes}, hostPods: row.pods}
 		found := false
-		for _, finding := range judge(f, "openshift-network-operator", at) {
+		for _, finding := range evaluate(f, "openshift-network-operator", at) {
 			if !strings.Contains(finding.What, "pods on the network of their node") {
 				continue
 			}
@@ -65,7 +65,7 @@ func TestManyPodsWithAnOldAddressAreCountedAndAFewNamed(t *testing.T) {
 	for i := range 40 {
 		pods = append(pods, hostPod{namespace: "x", name: fmt.Sprintf("p%d", i), node: "a", addresses: []string{"192.0.2.1"}})
 	}
-	all := judgeAddresses(pods, []map[string]any{addressed("a", "True", "192.0.2.9")}, nil)
+	all := addressFindings(pods, []map[string]any{addressed("a", "True", "192.0.2.9")}, nil)
 	if len(all) != 1 || !strings.HasSuffix(all[0].What, ": 40") || strings.Count(all[0].WayOut, "kubectl") != mostNamed || !strings.HasSuffix(all[0].Cause, " and 35 more") {
 		t.Errorf("%+v", all)
 	}

@@ -19,13 +19,13 @@ const (
 	Directory = "cno-doctor/"
 	// ReportFile is the Report as JSON.
 	ReportFile = Directory + "report.json"
-	// Objects is the directory of objects, and ObjectsExtension how its files end: objects/NAMESPACE/RESOURCE.jsonl, and
+	// Objects is the directory of objects, and ObjectsExtension the extension of its files: objects/NAMESPACE/RESOURCE.jsonl, and
 	// objects/RESOURCE.GROUP.jsonl without a namespace.
 	Objects          = Directory + "objects/"
 	ObjectsExtension = ".jsonl"
 )
 
-// archive writes everything as a tar.gz: the report, objects by namespace and resource, an object a line, and logs.
+// archive writes a tar.gz with the report, objects by namespace and resource, one object per line, and logs.
 func (f *collected) archive(w io.Writer, r Report) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
@@ -60,7 +60,7 @@ func (f *collected) archive(w io.Writer, r Report) error {
 	return compressed.Close()
 }
 
-// files are the report for people and for programs.
+// files returns the report as text and as JSON.
 func (r Report) files() (map[string][]byte, error) {
 	var text, data bytes.Buffer
 	if err := r.print(&text); err != nil {

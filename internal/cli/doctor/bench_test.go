@@ -52,7 +52,7 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 		if n := len(found.objects["nodes."]); n != count {
 			b.Fatalf("%d nodes: %v", n, found.missing)
 		}
-		if err := found.archive(io.Discard, Report{Findings: judge(found, ns, time.Now())}); err != nil {
+		if err := found.archive(io.Discard, Report{Findings: evaluate(found, ns, time.Now())}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,15 +24,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/redact"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 const (
-	// atOnce is how many sections are collected at the same time, page how many objects a request asks for.
-	atOnce = 8
-	page   = 500
+	// parallel is the number of sections that are collected concurrently, page the number of objects per list request.
+	parallel = 8
+	page     = 500
 )
 
-// collector reads a cluster. namespace is the operator's.
+// collector reads a cluster. namespace is that of the operator.
 type collector struct {
 	api       dynamic.Interface
 	typed     kubernetes.Interface
@@ -40,12 +41,12 @@ type collector struct {
 	clock     *kubeconfig.Clock
 	namespace string
 	operands  provider.Operands
-	// examiner returns who compares the network of a type; nil if there is no one. access is what it may use.
+	// examiner returns the Examiner of a network type; nil if there is none. access is its access to the cluster.
 	examiner func(operatorv1.NetworkType) provider.Examiner
 	access   provider.TraceAccess
 }
 
-// collected is what was read, with nothing secret in it. Maps are by the name of the section or file.
+// collected has the collected data without secrets. Maps are by the name of the section or file.
 type collected struct {
 	mu      sync.Mutex
 	objects map[string][]map[string]any
@@ -53,24 +54,26 @@ type collected struct {
 	missing []string
 	// absent are the objects that the operator has applied and that do not exist.
 	absent []string
-	// lease is the operator's, nil if it could not be read.
+	// lease is that of the operator; nil if it could not be read.
 	lease *coordinationv1.Lease
 	// refused are the writes that the API server refused in a dry run, webhooks the configuration of each webhook.
 	refused  []refused
 	webhooks map[string]string
-	// symptoms are what the network itself has found.
+	// symptoms are those that the Examiner of the network has found.
 	symptoms []provider.Symptom
-	// hostPods are the pods of all namespaces that are on the network of their node.
+	// hostPods are the pods on the host network of all namespaces.
 	hostPods []hostPod
 	// forbidden are the sections that the user has no permission to read.
 	forbidden map[string]bool
+	// wayOuts are the remedies for reasons of networks.
+	wayOuts []status.WayOut
 }
 
-// section is one part of what is collected: the objects of a resource, in a namespace or in all.
+// section is one part of the collection: the objects of a resource, in one namespace or in all.
 type section struct {
 	resource  schema.GroupVersionResource
 	namespace string
-	// trim drops what is large and says nothing.
+	// trim drops large fields that are irrelevant for diagnosis.
 	trim func(map[string]any)
 }
 
@@ -81,20 +84,20 @@ func (s section) name() string {
 	return s.namespace + "/" + s.resource.Resource
 }
 
-// collect reads everything within a time. The error is for a cluster that does not answer at all.
+// collect reads all sections within a time limit. It returns an error if the cluster is unreachable.
 func (c *collector) collect(ctx context.Context, limit time.Duration) (*collected, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := c.reachable(ctx); err != nil {
 		return nil, err
 	}
-	found := &collected{objects: map[string][]map[string]any{}, logs: map[string][]byte{}, forbidden: map[string]bool{}}
+	found := &collected{objects: map[string][]map[string]any{}, logs: map[string][]byte{}, forbidden: map[string]bool{}, wayOuts: c.operands.WayOuts}
 	group := errgroup.Group{}
-	group.SetLimit(atOnce)
+	group.SetLimit(parallel)
 	for _, s := range c.sections() {
 		group.Go(func() error { found.miss(s.name(), c.read(ctx, s, found)); return nil })
 	}
-	_ = group.Wait() // each section says itself what it misses
+	_ = group.Wait() // each section records its own errors
 	var comparing sync.WaitGroup
 	comparing.Go(func() { c.examine(ctx, found) })
 	c.readLease(ctx, found)
@@ -107,7 +110,7 @@ func (c *collector) collect(ctx context.Context, limit time.Duration) (*collecte
 	return found, nil
 }
 
-// miss notes that a section is not whole. A kind that is not served has no objects.
+// miss records that a section is incomplete. A kind whose API is unavailable has no objects.
 func (f *collected) miss(section string, err error) {
 	if err == nil || apierrors.IsNotFound(err) {
 		return
@@ -125,7 +128,7 @@ func (f *collected) miss(section string, err error) {
 	f.missing = append(f.missing, redact.Text(fmt.Sprintf("%s: %s", section, why)))
 }
 
-// read lists the objects of a section, page by page. What came before an error is kept.
+// read lists the objects of a section, page by page. Objects that were read before an error are kept.
 func (c *collector) read(ctx context.Context, s section, found *collected) error {
 	var resource dynamic.ResourceInterface = c.api.Resource(s.resource)
 	if s.namespace != "" {
@@ -156,12 +159,12 @@ func clean(o *unstructured.Unstructured, trim func(map[string]any)) map[string]a
 	return redact.Object(o.Object)
 }
 
-// encoded is a section as a file.
+// encoded returns the file of a section.
 func encoded(items []map[string]any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	// An object a line: such a file can be searched, and be cut off anywhere.
+	// One object per line: such a file can be searched, and truncated at any line.
 	for _, o := range items {
 		if err := enc.Encode(o); err != nil {
 			return nil, err

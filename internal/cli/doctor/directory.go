@@ -16,8 +16,8 @@ import (
 // coreGroup is the directory of the API group without a name.
 const coreGroup = "core"
 
-// directory returns what was collected in the layout of OpenShift's must-gather, by the path of each file: objects by API group, those
-// of the cluster in a file each, those of a namespace in a list for each resource, and logs by pod and container. Objects whose names
+// directory returns the collected files in the layout of OpenShift's must-gather, by path: objects by API group, cluster-scoped ones
+// in one file each, those of a namespace in a list for each resource, and logs by pod and container. Objects whose names
 // cannot be names of files are omitted.
 func (f *collected) directory(r Report) (map[string][]byte, error) {
 	files, err := r.files()
@@ -62,7 +62,7 @@ func (f *collected) directory(r Report) (map[string][]byte, error) {
 	return files, nil
 }
 
-// resourceOf is the resource of a section: NAMESPACE/RESOURCE or RESOURCE.GROUP.
+// resourceOf returns the resource of a section: NAMESPACE/RESOURCE or RESOURCE.GROUP.
 func resourceOf(section string) string {
 	if _, resource, ok := strings.Cut(section, "/"); ok {
 		return resource
@@ -79,12 +79,12 @@ func groupOf(apiVersion string) string {
 	return version.Group
 }
 
-// isFileName returns whether a name leads nowhere else.
+// isFileName reports whether a name contains no path to another directory.
 func isFileName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// gatheredLog is the path of a log: logs/NAMESPACE/POD/CONTAINER[.previous].log becomes a path below the pod.
+// gatheredLog returns the path of a log: logs/NAMESPACE/POD/CONTAINER[.previous].log becomes a path below the pod.
 func gatheredLog(name string) string {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
@@ -97,7 +97,7 @@ func gatheredLog(name string) string {
 	return strings.Join([]string{"namespaces", parts[1], "pods", parts[2], container, container, "logs", file}, "/")
 }
 
-// writeDirectory writes files below a directory, which only its owner may read.
+// writeDirectory writes files below a directory that only its owner may read.
 func writeDirectory(dir string, files map[string][]byte) error {
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))

@@ -1,6 +1,5 @@
-// Package doctor is `cno doctor`: what looks wrong with a cluster's network, the worst first, and one archive with all that
-// is needed to find out why. It reads, and stores nothing in the cluster: what it sends besides are dry runs. It reads no
-// Secrets.
+// Package doctor implements `cno doctor`, which reports the problems of a cluster's network, the most severe first, and writes
+// an archive for their diagnosis. It sends only reads and dry runs, and reads no Secrets.
 package doctor
 
 import (
@@ -25,10 +24,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	file string
-	// directory is where files are written in place of an archive; empty for none.
+	// directory is the directory to write instead of an archive; empty for none.
 	directory string
 	timeout   time.Duration
 	form      output.Format
@@ -37,22 +36,22 @@ type options struct {
 
 // Report is the result of cno doctor.
 type Report struct {
-	// Findings are what looks wrong, the worst first.
+	// Findings are the problems, the most severe first.
 	Findings []Finding `json:"findings"`
-	// Missing are the sections that are not whole, and why.
+	// Missing are the incomplete sections with their errors.
 	Missing []string `json:"missing"`
-	// Archive is the file, or the directory, with everything; empty if none was asked for.
+	// Archive is the file or directory of the archive; empty if none was requested.
 	Archive string    `json:"archive,omitempty"`
 	Time    time.Time `json:"time"`
 }
 
-// The limits of requests a second.
+// The rate limits of requests.
 const (
 	requestsPerSecond = 200
 	requestsAtOnce    = 400
 )
 
-// New makes the command. registry has all networks, now is the clock.
+// New creates the command. registry has all networks, now is the clock.
 func New(registry pipeline.Registry, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -80,7 +79,7 @@ archive cannot be written, or the command line is wrong.`,
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	cmd.MarkFlagsMutuallyExclusive("archive", "directory")
-	// The name has the time in it, which would make the help differ each time.
+	// The name contains the time, which would change the help each time.
 	f.Lookup("archive").DefValue = "cno-doctor-TIME.tar.gz"
 	return cmd
 }
@@ -98,7 +97,7 @@ func (o *options) run(cmd *cobra.Command, registry pipeline.Registry, now func()
 	if err != nil {
 		return err
 	}
-	res := Report{Findings: judge(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.target(), Time: now().UTC()}
+	res := Report{Findings: evaluate(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.target(), Time: now().UTC()}
 	if err := o.keep(found, res); err != nil {
 		return err
 	}
@@ -113,10 +112,10 @@ func (o *options) run(cmd *cobra.Command, registry pipeline.Registry, now func()
 	return err
 }
 
-// target is where everything that was collected is written; empty for nowhere.
+// target returns the file or directory for the collected data; "" if none.
 func (o *options) target() string { return cmp.Or(o.directory, o.file) }
 
-// keep writes everything that was collected.
+// keep writes the collected data.
 func (o *options) keep(found *collected, res Report) error {
 	switch {
 	case o.directory != "":
@@ -132,7 +131,7 @@ func (o *options) keep(found *collected, res Report) error {
 	}
 }
 
-// write makes the archive, which only its owner may read. One that could not be finished is removed.
+// write creates the archive, which only its owner may read. It removes an incomplete archive.
 func (o *options) write(found *collected, res Report) error {
 	f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -149,7 +148,7 @@ func (o *options) write(found *collected, res Report) error {
 	return nil
 }
 
-// print writes the report for people.
+// print writes the report as text.
 func (r Report) print(w io.Writer) error {
 	if len(r.Findings) == 0 {
 		if _, err := fmt.Fprintln(w, "No problems found."); err != nil {
@@ -173,7 +172,7 @@ func (r Report) print(w io.Writer) error {
 	return err
 }
 
-// open makes the clients. They can only read: what would write is refused before it is sent.
+// open creates the clients. They are read-only: a request that would write is refused before it is sent.
 func open(config *rest.Config, namespace string, registry pipeline.Registry, now func() time.Time) (*collector, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
@@ -205,7 +204,7 @@ func open(config *rest.Config, namespace string, registry pipeline.Registry, now
 	}, nil
 }
 
-// reachable fails if the API server does not answer at all: then there is nothing to collect.
+// reachable returns an error if the API server is unreachable.
 func (c *collector) reachable(ctx context.Context) error {
 	if _, err := c.typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
 		return fmt.Errorf("reach the cluster: %w", err)

@@ -124,7 +124,7 @@ func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.tar.gz")
 	o := options{file: file}
-	if err := o.write(found, Report{Findings: judge(found, ns, time.Now().Add(time.Hour)), Missing: found.missing}); err != nil {
+	if err := o.write(found, Report{Findings: evaluate(found, ns, time.Now().Add(time.Hour)), Missing: found.missing}); err != nil {
 		t.Fatal(err)
 	}
 	files := unpack(t, file)
@@ -264,38 +264,38 @@ func TestWhatDoesNotComeInTimeIsListedAndTheRestIsThere(t *testing.T) {
 func TestFindingsNameCauseAndWayOut(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	conditions := func(list ...any) map[string]any { return map[string]any{"conditions": list} }
-	is := func(kind, status, reason, message string) any {
+	cond := func(kind, status, reason, message string) any {
 		return map[string]any{"type": kind, "status": status, "reason": reason, "message": message}
 	}
 	object := func(name string, status map[string]any) map[string]any {
 		return map[string]any{"metadata": map[string]any{"name": name, "namespace": "ns", "creationTimestamp": "2026-01-02T03:00:00Z"}, "status": status, "spec": map[string]any{"nodeName": "worker-0", "replicas": int64(1)}}
 	}
-	well := object(operatorv1.NetworkName, conditions(is("Available", "True", "", ""), is("Degraded", "False", "", "")))
+	well := object(operatorv1.NetworkName, conditions(cond("Available", "True", "", ""), cond("Degraded", "False", "", "")))
 	for _, row := range []struct {
 		why     string
 		section string
 		object  map[string]any
 		want    []string
 	}{
-		{"a degraded network", "networks.operator.openshift.io", object("cluster", conditions(is("Degraded", "True", "InvalidOperatorConfig", "spec.x is wrong"))), []string{"critical", "InvalidOperatorConfig: spec.x is wrong", "cno rollback current"}},
-		{"a node without network", "nodes.", object("worker-1", conditions(is("Ready", "False", "KubeletNotReady", "cni plugin not initialized"))), []string{"1 of 1 nodes are not ready: worker-1", "agent's pod on the node"}},
+		{"a degraded network", "networks.operator.openshift.io", object("cluster", conditions(cond("Degraded", "True", "InvalidOperatorConfig", "spec.x is wrong"))), []string{"critical", "InvalidOperatorConfig: spec.x is wrong", "cno rollback current"}},
+		{"a node without network", "nodes.", object("worker-1", conditions(cond("Ready", "False", "KubeletNotReady", "cni plugin not initialized"))), []string{"1 of 1 nodes are not ready: worker-1", "agent's pod on the node"}},
 		{"an agent that is nowhere", "openshift-flannel/daemonsets", object("flanneld", map[string]any{"desiredNumberScheduled": int64(3), "numberAvailable": int64(0)}), []string{"critical", "DaemonSet openshift-flannel/flanneld: 0 of 3 pods are available"}},
 		{"an agent that lacks one", "openshift-flannel/daemonsets", object("flanneld", map[string]any{"desiredNumberScheduled": int64(3), "numberAvailable": int64(2)}), []string{"warning", "2 of 3 pods are available"}},
 		{"an agent that no node matches", "openshift-flannel/daemonsets", object("flanneld", map[string]any{}), []string{"warning", "DaemonSet openshift-flannel/flanneld runs on no node"}},
-		{"an operator that is not there", "openshift-network-operator/deployments", object("network-operator", map[string]any{}), []string{"critical", "the operator does not work", "Deployment openshift-network-operator/network-operator has no available pod"}},
+		{"a missing operator", "openshift-network-operator/deployments", object("network-operator", map[string]any{}), []string{"critical", "the operator does not work", "Deployment openshift-network-operator/network-operator has no available pod"}},
 		{"an image that no registry has", "openshift-flannel/pods", object("flanneld-x", map[string]any{"containerStatuses": []any{map[string]any{"name": "flanneld", "image": "", "state": map[string]any{"waiting": map[string]any{"reason": "ErrImagePull", "message": "no such host"}}}}}), []string{"ns/flanneld-x on worker-0", "ImagePullBackOff: container flanneld: image : ErrImagePull: no such host", "make the image available"}},
-		{"a check that fails", "podnetworkconnectivitychecks.controlplane.operator.openshift.io", object("a-to-b", conditions(is("Reachable", "False", "TCPConnectError", "i/o timeout"))), []string{"critical", "a-to-b", "TCPConnectError: i/o timeout", "cno connectivity test"}},
+		{"a check that fails", "podnetworkconnectivitychecks.controlplane.operator.openshift.io", object("a-to-b", conditions(cond("Reachable", "False", "TCPConnectError", "i/o timeout"))), []string{"critical", "a-to-b", "TCPConnectError: i/o timeout", "cno connectivity test"}},
 	} {
 		f := &collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}
 		f.objects[row.section] = []map[string]any{row.object}
-		text := fmt.Sprint(judge(f, "openshift-network-operator", now))
+		text := fmt.Sprint(evaluate(f, "openshift-network-operator", now))
 		for _, want := range row.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in %s", row.why, want, text)
 			}
 		}
 	}
-	if all := judge(&collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}, "openshift-network-operator", now); len(all) > 0 {
+	if all := evaluate(&collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}, "openshift-network-operator", now); len(all) > 0 {
 		t.Errorf("of a network that is well: %v", all)
 	}
 }

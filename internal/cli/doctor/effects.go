@@ -10,31 +10,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// starting is how long a pod may take before it looks wrong.
+// starting is the time that a pod may take to become ready before it is a finding.
 const starting = time.Minute
 
-// effects are what other findings follow from.
+// effects are findings that explain other ones.
 type effects struct {
-	// gone are the nodes whose kubelet does not answer.
-	gone map[string]bool
-	// message is that of Degraded of the network: what it names needs no finding of its own.
+	// unreachable are the nodes whose kubelet does not report.
+	unreachable map[string]bool
+	// message is that of the network's Degraded condition: objects that it names need no finding of their own.
 	message string
 	// pods are the nodes on which a pod of the network has a problem.
 	pods map[string]bool
 }
 
-// goneNodes are the nodes whose kubelet does not answer.
-func goneNodes(nodes []map[string]any) map[string]bool {
-	gone := map[string]bool{}
+// unreachableNodes returns the nodes whose kubelet does not report.
+func unreachableNodes(nodes []map[string]any) map[string]bool {
+	unreachable := map[string]bool{}
 	for _, o := range nodes {
 		if s := condition(o, "Ready").status; s == "Unknown" || s == "" {
-			gone[name(o)] = true
+			unreachable[name(o)] = true
 		}
 	}
-	return gone
+	return unreachable
 }
 
-// degradedMessage is what the network's Degraded condition says, empty if it is not True.
+// degradedMessage returns the message of the network's Degraded condition; "" if it is not True.
 func degradedMessage(f *collected) string {
 	o, _ := f.named(section{resource: networkObjects}.name(), "cluster")
 	if c := condition(o, "Degraded"); c.status == "True" {
@@ -43,12 +43,12 @@ func degradedMessage(f *collected) string {
 	return ""
 }
 
-// troubledNodes are the nodes on which a pod of the network has a problem.
-func troubledNodes(f *collected, now time.Time) map[string]bool {
+// failingNodes returns the nodes on which a pod of the network has a problem.
+func failingNodes(f *collected, now time.Time) map[string]bool {
 	nodes := map[string]bool{}
 	for _, section := range sortedSections(f, "/pods") {
 		for _, o := range f.objects[section] {
-			if p, is := troubledPod(o, now); is {
+			if p, failing := failingPod(o, now); failing {
 				nodes[p.Node] = true
 			}
 		}
@@ -56,23 +56,23 @@ func troubledNodes(f *collected, now time.Time) map[string]bool {
 	return nodes
 }
 
-// explains reports whether the pods that a workload lacks are all ones with a finding of their own, or on nodes that do
-// not answer, or whether the network's condition names the workload.
+// explains reports whether all missing pods of a workload have a finding of their own or are on unreachable nodes, or whether
+// the network's condition names the workload.
 func (e effects) explains(namespace, workload string, pods []map[string]any, lacking int64) bool {
 	if strings.Contains(e.message, `"`+namespace+"/"+workload+`"`) {
 		return true
 	}
 	for _, o := range pods {
-		if strings.HasPrefix(name(o), workload+"-") && !podReady(o) && (e.gone[nodeOf(o)] || e.pods[nodeOf(o)]) {
+		if strings.HasPrefix(name(o), workload+"-") && !podReady(o) && (e.unreachable[nodeOf(o)] || e.pods[nodeOf(o)]) {
 			lacking--
 		}
 	}
 	return lacking <= 0
 }
 
-// ofGone reports whether a connectivity check is from or to a node that does not answer.
-func (e effects) ofGone(check string) bool {
-	for node := range e.gone {
+// ofUnreachable reports whether a connectivity check is from or to an unreachable node.
+func (e effects) ofUnreachable(check string) bool {
+	for node := range e.unreachable {
 		if strings.Contains(check, node) {
 			return true
 		}
@@ -80,25 +80,24 @@ func (e effects) ofGone(check string) bool {
 	return false
 }
 
-// podProblem is what keeps pods from being ready.
+// podProblem is the reason why pods are not ready.
 type podProblem struct {
-	trouble status.Trouble
+	problem status.Problem
 	detail  string
 }
 
 func (p podProblem) text() string {
-	return strings.Trim(string(p.trouble)+": "+p.detail, ": ")
+	return strings.Trim(string(p.problem)+": "+p.detail, ": ")
 }
 
-// troubledPod returns the state of a pod, in the words that conditions use, and whether it has a problem: one that is
-// not ready after a minute.
-func troubledPod(o map[string]any, now time.Time) (status.Pod, bool) {
+// failingPod returns the state of a pod and whether it has a problem and is not ready after a minute.
+func failingPod(o map[string]any, now time.Time) (status.Pod, bool) {
 	var p corev1.Pod
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o, &p) != nil {
 		return status.Pod{}, false
 	}
 	pod := status.OfPod(&p, false)
-	return pod, !pod.Ready && pod.Trouble != "" && p.Status.Phase != corev1.PodSucceeded && now.Sub(pod.Created) >= starting
+	return pod, !pod.Ready && pod.Problem != "" && p.Status.Phase != corev1.PodSucceeded && now.Sub(pod.Created) >= starting
 }
 
 func nodeOf(pod map[string]any) string {

@@ -42,7 +42,7 @@ func TestADeadNodeIsOneFinding(t *testing.T) {
 		"openshift-flannel/pods":         {thing("flanneld-a", "worker-0", conditions("Ready", "True", "", "")), thing("flanneld-b", "worker-1", conditions("Ready", "False", "", ""))},
 		"podnetworkconnectivitychecks.controlplane.operator.openshift.io": {thing("source-cp-0-to-node-worker-1", "", conditions("Reachable", "False", "TCPConnectError", ""))},
 	}}
-	all := judge(f, "openshift-network-operator", at)
+	all := evaluate(f, "openshift-network-operator", at)
 	if len(all) != 1 || !says(all, "1 of 2 nodes are not ready: worker-1", "Kubelet stopped posting", "its power, its link") {
 		t.Errorf("%d findings: %+v", len(all), all)
 	}
@@ -56,24 +56,30 @@ func TestACrashIsOneFindingWithItsLastWords(t *testing.T) {
 		"openshift-flannel/daemonsets":   {thing("flanneld", "", map[string]any{"desiredNumberScheduled": int64(1), "numberAvailable": int64(0)})},
 		"openshift-flannel/pods":         {thing("flanneld-a", "worker-0", crashed(log))},
 	}}
-	all := judge(f, "openshift-network-operator", at)
+	all := evaluate(f, "openshift-network-operator", at)
 	want := "CrashLoopBackOff: container flanneld ended with exit code 1: Error: etcd: no such host"
 	if len(all) != 1 || all[0].Cause != want || all[0].WayOut != status.WayOutOf("CrashLoopBackOff", "") {
 		t.Errorf("%d findings: %+v", len(all), all)
 	}
 	message := `DaemonSet "openshift-flannel/flanneld" does not work on all nodes - pod flanneld-a on node worker-0 is in CrashLoopBackOff State`
 	f.objects["networks.operator.openshift.io"] = []map[string]any{thing("cluster", "", conditions("Degraded", "True", "CrashLoopBackOff", message))}
-	if all = judge(f, "openshift-network-operator", at); len(all) != 1 || !says(all, "the network is degraded", message, "last log lines") {
+	if all = evaluate(f, "openshift-network-operator", at); len(all) != 1 || !says(all, "the network is degraded", message, "last log lines") {
 		t.Errorf("once the condition has it: %d findings: %+v", len(all), all)
 	}
 }
 
 func TestEveryReasonHasItsOwnWayOut(t *testing.T) {
-	for reason, want := range map[string]string{"FightDetected": "stop the client", "ImagePullBackOff": "environment of Deployment network-operator", "InvalidOperatorConfig": "cno rollback current", "NodeUnreachable": "cno connectivity test"} {
-		f := &collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {thing("cluster", "", conditions("Degraded", "True", reason, "m"))}}}
-		if all := judge(f, "ns", at); len(all) != 1 || !says(all, reason, want) {
+	for reason, want := range map[string]string{"FightDetected": "stop the client", "ImagePullBackOff": "environment of Deployment network-operator", "InvalidOperatorConfig": "cno rollback current", "NodeUnreachable": "cno connectivity test", "EtcdUnreachable": "firewalls"} {
+		f := &collected{wayOuts: networks.Registry().Operands().WayOuts, objects: map[string][]map[string]any{"networks.operator.openshift.io": {thing("cluster", "", conditions("Degraded", "True", reason, "m"))}}}
+		if all := evaluate(f, "ns", at); len(all) != 1 || !says(all, reason, want) {
 			t.Errorf("%s: %+v", reason, all)
 		}
+	}
+	f := &collected{wayOuts: networks.Registry().Operands().WayOuts, objects: map[string][]map[string]any{
+		"networks.operator.openshift.io": {thing("cluster", "", conditions("Progressing", "True", "EtcdUnreachable", "m"))},
+	}}
+	if all := evaluate(f, "ns", at); len(all) != 1 || !says(all, "EtcdUnreachable", "firewalls") {
+		t.Errorf("before it has lasted for two minutes: %+v", all)
 	}
 }
 
@@ -88,7 +94,7 @@ func TestNoPermissionIsNotAbsence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := judge(found, ns, time.Now())
+	all := evaluate(found, ns, time.Now())
 	if len(all) != 1 || !says(all, "warning", "the state of the network is unknown", "no permission to read networks.operator.openshift.io", "run the command as") {
 		t.Errorf("%+v", all)
 	}

@@ -17,7 +17,7 @@ import (
 
 // objectsOf returns a reader of typed objects.
 func objectsOf(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper) (client.Reader, error) {
-	// Kinds of Kubernetes itself are those of the default scheme.
+	// The default scheme has the kinds of Kubernetes itself.
 	objects, err := client.New(config, client.Options{HTTPClient: httpClient, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
@@ -25,7 +25,7 @@ func objectsOf(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 	return objects, nil
 }
 
-// examine has the network compare what it has with the cluster's objects, if it can.
+// examine calls the Examiner of the network, if there is one, which compares the network with the cluster's objects.
 func (c *collector) examine(ctx context.Context, found *collected) {
 	network, _ := found.named(section{resource: networkObjects}.name(), operatorv1.NetworkName)
 	kind, _, _ := unstructured.NestedString(network, "spec", "defaultNetwork", "type")
@@ -42,8 +42,8 @@ func (c *collector) examine(ctx context.Context, found *collected) {
 	}
 }
 
-// judgeSymptoms reports what the network has found.
-func judgeSymptoms(all []provider.Symptom) []Finding {
+// symptomFindings reports the symptoms that the network has found.
+func symptomFindings(all []provider.Symptom) []Finding {
 	var out []Finding
 	for _, s := range all {
 		severity := Warning

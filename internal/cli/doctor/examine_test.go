@@ -42,7 +42,7 @@ func TestWhatTheNetworkFindsIsReported(t *testing.T) {
 		f := &collected{objects: map[string][]map[string]any{section{resource: networkObjects}.name(): tc.objects}}
 		c.examine(t.Context(), f)
 		var got []string
-		for _, s := range judgeSymptoms(f.symptoms) {
+		for _, s := range symptomFindings(f.symptoms) {
 			got = append(got, strings.Join([]string{string(s.Severity), s.What, s.WayOut}, "|"))
 			if strings.Contains(s.Cause, "hunter2") {
 				t.Errorf("%s: a secret is in %q", tc.why, s.Cause)

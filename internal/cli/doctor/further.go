@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// judgeFurtherNetworks names definitions of further networks, and policies on them, that are invalid in any cluster, and definitions that need what some
-// nodes do not have. daemons are the pods that report about their nodes.
-func judgeFurtherNetworks(definitions, policies, daemons []map[string]any) []Finding {
+// furtherNetworkFindings reports invalid NetworkAttachmentDefinitions and MultiNetworkPolicies, and definitions whose requirements some
+// nodes do not meet. daemons are the pods that report about their nodes.
+func furtherNetworkFindings(definitions, policies, daemons []map[string]any) []Finding {
 	nodes := furtherNodes(daemons)
 	return slices.Concat(
-		wrongObjects(definitions, "NetworkAttachmentDefinitions", func(u *unstructured.Unstructured) []finding.Finding { return finding.ReadObject(u).Findings(nodes) }),
-		wrongObjects(policies, "MultiNetworkPolicies", finding.ReadPolicy),
+		invalidObjects(definitions, "NetworkAttachmentDefinitions", func(u *unstructured.Unstructured) []finding.Finding { return finding.ReadObject(u).Findings(nodes) }),
+		invalidObjects(policies, "MultiNetworkPolicies", finding.ReadPolicy),
 	)
 }
 
-// furtherNodes are the reports of nodes.
+// furtherNodes returns the reports of nodes.
 func furtherNodes(daemons []map[string]any) []finding.Node {
 	var nodes []finding.Node
 	seen := map[string]bool{"": true}
@@ -37,8 +38,8 @@ func furtherNodes(daemons []map[string]any) []finding.Node {
 	return nodes
 }
 
-// wrongObjects are the findings about objects of one kind, one for each reason.
-func wrongObjects(objects []map[string]any, kind string, read func(*unstructured.Unstructured) []finding.Finding) []Finding {
+// invalidObjects returns the findings about objects of one kind, one for each reason.
+func invalidObjects(objects []map[string]any, kind string, read func(*unstructured.Unstructured) []finding.Finding) []Finding {
 	named, count := map[finding.Reason][]string{}, map[finding.Reason]int{}
 	for _, o := range objects {
 		u := &unstructured.Unstructured{Object: o}
@@ -60,7 +61,7 @@ func wrongObjects(objects []map[string]any, kind string, read func(*unstructured
 		}
 		cause := strings.Join(named[reason], "; ")
 		if more := count[reason] - len(named[reason]); more > 0 {
-			cause += fmt.Sprintf(" and %d more", more)
+			cause += " " + phrase.More(more)
 		}
 		all = append(all, Finding{Warning, fmt.Sprintf("%s %s: %d; %s", kind, reason.Predicate(), count[reason], reason.Effect()), cause, reason.Remedy()})
 	}

@@ -32,7 +32,7 @@ func TestInvalidFurtherNetworksAreNamed(t *testing.T) {
 	} {
 		f := &collected{objects: map[string][]map[string]any{section{resource: definitions}.name(): row.definitions, section{resource: multiPolicies}.name(): row.policies}}
 		var found []Finding
-		for _, finding := range judge(f, "openshift-network-operator", at) {
+		for _, finding := range evaluate(f, "openshift-network-operator", at) {
 			if strings.Contains(finding.What, "are invalid") {
 				found = append(found, finding)
 			}
@@ -48,7 +48,7 @@ func TestInvalidFurtherNetworksAreNamed(t *testing.T) {
 	for i := range mostNamed + 2 {
 		many = append(many, config(fmt.Sprint("n", i), "{"))
 	}
-	if found := judgeFurtherNetworks(many, nil, nil); len(found) != 1 || !strings.Contains(found[0].What, "invalid: 7") || !strings.HasSuffix(found[0].Cause, "and 2 more") {
+	if found := furtherNetworkFindings(many, nil, nil); len(found) != 1 || !strings.Contains(found[0].What, "invalid: 7") || !strings.HasSuffix(found[0].Cause, "and 2 more") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -67,7 +67,7 @@ func TestDefinitionsThatNodesCannotServeAreNamed(t *testing.T) {
 		daemon("a", "multus", `{"missingInterfaces":["eth1"]}`), daemon("b", "multus", `{}`), daemon("c", "other", `{"missingPlugins":["macvlan"]}`), daemon("d", "multus", `[`),
 	}}}
 	var found []Finding
-	for _, each := range judge(f, "openshift-network-operator", at) {
+	for _, each := range evaluate(f, "openshift-network-operator", at) {
 		if strings.HasPrefix(each.What, "NetworkAttachmentDefinitions") {
 			found = append(found, each)
 		}

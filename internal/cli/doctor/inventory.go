@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// readInventory finds the objects that the operator has applied and that do not exist. Secrets are not looked for, since
-// they are not read; a kind that is no longer served is not expected.
+// readInventory finds the objects that the operator has applied and that do not exist. It skips Secrets, which it must not
+// read, and kinds whose API is unavailable.
 func (c *collector) readInventory(ctx context.Context, found *collected) {
 	const name = "inventory of applied objects"
 	cm, err := c.typed.CoreV1().ConfigMaps(c.namespace).Get(ctx, plan.InventoryName, metav1.GetOptions{})
@@ -30,7 +30,7 @@ func (c *collector) readInventory(ctx context.Context, found *collected) {
 		return
 	}
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(parallel)
 	for _, e := range inventory {
 		if e.Key.Group == "" && e.Key.Kind == "Secret" {
 			continue
@@ -50,7 +50,7 @@ func (c *collector) readInventory(ctx context.Context, found *collected) {
 	slices.Sort(found.absent)
 }
 
-// exists reports whether an object exists, or its kind is not served.
+// exists reports whether an object exists, or its API is unavailable.
 func (c *collector) exists(ctx context.Context, key manifest.Key, version string) (bool, error) {
 	mapping, err := c.mapper.RESTMapping(key.GroupKind(), version)
 	if meta.IsNoMatchError(err) {
@@ -70,18 +70,18 @@ func (c *collector) exists(ctx context.Context, key manifest.Key, version string
 	return err == nil, err
 }
 
-// judgeAbsent reports objects of the network that do not exist. working says whether the operator works.
-func judgeAbsent(absent []string, working bool) []Finding {
+// absentFindings reports objects of the network that do not exist. working is whether the operator works.
+func absentFindings(absent []string, working bool) []Finding {
 	if len(absent) == 0 {
 		return nil
 	}
 	f := Finding{Severity: Critical, What: fmt.Sprintf("%d objects of the network do not exist: %s", len(absent), some(absent)),
-		Cause: "they were deleted, and the operator does not work", WayOut: "start the operator: it creates them again; cno diff shows everything that differs"}
+		Cause: "deleted while the operator does not work", WayOut: "start the operator, which creates what is missing; cno diff shows everything that differs"}
+	if working {
+		f.Cause, f.WayOut = "deleted, or not created; Degraded or Progressing of Network/cluster has the error", "cno diff shows what the operator would create, and what keeps it from doing so"
+	}
 	if len(absent) == 1 {
 		f.What = "an object of the network does not exist: " + absent[0]
-	}
-	if working {
-		f.Cause, f.WayOut = "they were deleted or could not be created; Degraded or Progressing of Network/cluster has the error", "cno diff shows what the operator would create, and what keeps it from doing so"
 	}
 	return []Finding{f}
 }

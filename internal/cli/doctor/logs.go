@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// logLines and logBytes are how much of the end of each log is taken.
+	// logLines and logBytes limit the end of each log that is collected.
 	logLines = int64(2000)
 	logBytes = 1 << 20
-	// mostWell is of how many ready pods of each workload logs are taken, mostIll of how many others in each namespace.
-	mostWell, mostIll = 3, 30
-	logsAtOnce        = 8
+	// mostReady is the maximum number of ready pods of each workload whose logs are collected, mostNotReady that of other pods in each
+	// namespace.
+	mostReady, mostNotReady = 3, 30
+	logsAtOnce              = 8
 )
 
-// source is a container whose log is taken.
+// source is a container whose log is collected.
 type source struct {
 	namespace, pod, container string
 	previous                  bool
@@ -36,7 +37,7 @@ func (s source) file() string {
 	return name + ".log"
 }
 
-// readLogs takes the logs of all pods of the operator, of pods that are not ready, and of some that are.
+// readLogs collects the logs of all pods of the operator, of pods that are not ready, and of some ready ones.
 func (c *collector) readLogs(ctx context.Context, found *collected) {
 	var group errgroup.Group
 	group.SetLimit(logsAtOnce)
@@ -54,17 +55,17 @@ func (c *collector) readLogs(ctx context.Context, found *collected) {
 			})
 		}
 	}
-	_ = group.Wait() // each log says itself that it is missing
+	_ = group.Wait() // each missing log is recorded
 }
 
-// sources selects containers: those of pods that are not ready first, and what ran before a restart as well.
+// sources selects containers, including the previous ones of restarted containers; those of pods that are not ready come first.
 func sources(namespace string, pods []map[string]any) []source {
-	var well, ill []source
-	wells, ills := map[string]int{}, 0
+	var logs, failing []source
+	readyPods, failingPods := map[string]int{}, 0
 	for _, p := range pods {
 		o := unstructured.Unstructured{Object: p}
 		ready, workload := podReady(p), o.GetLabels()["app"]
-		if ready && wells[workload] >= mostWell || !ready && ills >= mostIll {
+		if ready && readyPods[workload] >= mostReady || !ready && failingPods >= mostNotReady {
 			continue
 		}
 		var all []source
@@ -79,13 +80,13 @@ func sources(namespace string, pods []map[string]any) []source {
 			}
 		}
 		if ready {
-			wells[workload]++
-			well = append(well, all...)
+			readyPods[workload]++
+			logs = append(logs, all...)
 		} else {
-			ills, ill = ills+1, append(ill, all...)
+			failingPods, failing = failingPods+1, append(failing, all...)
 		}
 	}
-	return slices.Concat(ill, well)
+	return slices.Concat(failing, logs)
 }
 
 // log reads the end of a log.
@@ -94,7 +95,7 @@ func (c *collector) log(ctx context.Context, s source) ([]byte, error) {
 	stream, err := c.typed.CoreV1().Pods(s.namespace).GetLogs(s.pod, &corev1.PodLogOptions{Container: s.container, Previous: s.previous, TailLines: &lines, Timestamps: true}).Stream(ctx)
 	if err != nil {
 		if s.previous && strings.Contains(err.Error(), "not found") {
-			return nil, nil // the node has thrown it away
+			return nil, nil // the node has deleted it
 		}
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (c *collector) log(ctx context.Context, s source) ([]byte, error) {
 	return text, err
 }
 
-// containers are the states of a pod's containers, those that prepare it first.
+// containers returns the states of a pod's containers, init containers first.
 func containers(pod map[string]any) []map[string]any {
 	var out []map[string]any
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {

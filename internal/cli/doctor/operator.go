@@ -18,8 +18,8 @@ import (
 // operatorDeployment is the Deployment of the operator.
 const operatorDeployment = "network-operator"
 
-// judgeOperator reports an operator that does not work. Everything that it has published may then be out of date.
-func judgeOperator(f *collected, namespace string, now time.Time) []Finding {
+// operatorFindings reports an operator that does not work. Its published conditions may then be out of date.
+func operatorFindings(f *collected, namespace string, now time.Time) []Finding {
 	what := "the operator does not work: nothing is repaired, and the published state may be out of date"
 	key := namespace + "/" + operatorDeployment
 	deployment, read := f.named(namespace+"/deployments", operatorDeployment)
@@ -49,8 +49,8 @@ func judgeOperator(f *collected, namespace string, now time.Time) []Finding {
 	return nil
 }
 
-// isSpare reports whether all that the operator's Deployment lacks are replicas for which there is no control-plane node: their ports
-// keep them on different nodes, and one works.
+// isSpare reports whether the operator's Deployment lacks only replicas for which there is no further control-plane node, while one
+// works: their host ports require different nodes.
 func isSpare(f *collected, namespace string, nodes []map[string]any) bool {
 	deployment, _ := f.named(namespace+"/deployments", operatorDeployment)
 	desired, available, _ := counts("deployments", deployment)
@@ -66,7 +66,7 @@ func isSpare(f *collected, namespace string, nodes []map[string]any) bool {
 	return places > 0 && places < desired && available == places
 }
 
-// scheduled drops pods of the operator that have no node.
+// scheduled returns the pods that have a node.
 func scheduled(objects []map[string]any) []map[string]any {
 	return slices.DeleteFunc(slices.Clone(objects), func(o map[string]any) bool {
 		node, _, _ := unstructured.NestedString(o, "spec", "nodeName")
@@ -74,7 +74,7 @@ func scheduled(objects []map[string]any) []map[string]any {
 	})
 }
 
-// readLease reads the operator's lease. One that does not exist was never renewed.
+// readLease reads the operator's lease. One that does not exist counts as never renewed.
 func (c *collector) readLease(ctx context.Context, found *collected) {
 	lease, err := c.typed.CoordinationV1().Leases(c.namespace).Get(ctx, status.LeaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -87,17 +87,17 @@ func (c *collector) readLease(ctx context.Context, found *collected) {
 	found.lease = lease
 }
 
-// podCauses is why the first pod that is not ready is not, as the end of a sentence.
+// podCauses returns the problem of the first pod that is not ready, as the end of a sentence.
 func podCauses(pods []map[string]any, now time.Time) string {
 	for _, o := range pods {
-		if p, is := troubledPod(o, now); is {
-			return ": " + podProblem{p.Trouble, p.Detail}.text()
+		if p, failing := failingPod(o, now); failing {
+			return ": " + podProblem{p.Problem, p.Detail}.text()
 		}
 	}
 	return ""
 }
 
-// named returns an object of a section, nil if it does not exist. read is false if the section was not read.
+// named returns an object of a section; nil if it does not exist. read is false if the section was not read.
 func (f *collected) named(section, object string) (o map[string]any, read bool) {
 	all, read := f.objects[section]
 	if i := slices.IndexFunc(all, func(o map[string]any) bool { return name(o) == object }); i >= 0 {

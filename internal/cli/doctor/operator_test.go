@@ -45,7 +45,7 @@ func diagnose(t *testing.T, server *apitest.Server, ns string, later time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judge(found, ns, c.clock.Now().Add(later))
+	return evaluate(found, ns, c.clock.Now().Add(later))
 }
 
 // says reports whether one of the findings has all of some texts.

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readOnly refuses every request that is neither a read, nor a dry run, nor a command in a pod, and every read of Secrets, independently of
-// the code that uses the client.
+// readOnly refuses every request except reads, dry runs and commands in pods, and every read of Secrets, independently of the code that
+// uses the client.
 func readOnly(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		dryRun := r.Method == http.MethodPatch && slices.Equal(r.URL.Query()["dryRun"], []string{metav1.DryRunAll})
@@ -30,7 +30,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// isExec reports whether a path is that of commands in a pod, which are a POST where the server has no WebSockets.
+// isExec reports whether a path is that of commands in a pod, which are POST requests if the server has no WebSockets.
 func isExec(path string) bool {
 	matched, err := stdpath.Match("/api/v1/namespaces/*/pods/*/exec", path)
 	return matched && err == nil

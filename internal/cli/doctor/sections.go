@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource names one in its group and version.
+// resource returns a resource by group, version and name.
 func resource(group, version, name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
 }
 
-// The resources that findings are made of.
+// The resources that findings use.
 var (
 	networkObjects = resource("operator.openshift.io", "v1", "networks")
 	nodes          = resource("", "v1", "nodes")
@@ -24,17 +24,17 @@ var (
 	multiPolicies  = resource("k8s.cni.cncf.io", "v1beta1", "multi-networkpolicies")
 )
 
-// others are the namespaces of what controllers deploy that belong to no network.
+// others are the namespaces of controllers' operands that belong to no network.
 var others = []string{"openshift-host-network", "openshift-multus"}
 
-// namespaces are the operator's and those of operands.
+// namespaces returns the namespace of the operator and those of operands.
 func (c *collector) namespaces() []string {
 	all := append(append(c.operands.Names(nil), c.namespace), others...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// sections are all parts: configuration and nodes first, since most findings come of them.
+// sections returns all sections: configuration and nodes first, since most findings use them.
 func (c *collector) sections() []section {
 	all := []section{
 		{resource: networkObjects},
@@ -63,7 +63,7 @@ func (c *collector) sections() []section {
 	return all
 }
 
-// trimManaged drops who has set which field.
+// trimManaged drops managedFields.
 func trimManaged(o map[string]any) { unstructured.RemoveNestedField(o, "metadata", "managedFields") }
 
 // trimNode also drops the list of images, which is most of a node.

@@ -39,10 +39,10 @@ func (t target) String() string {
 // refused is a dry run that the API server refused.
 type refused struct{ object, message string }
 
-// quoted finds the name of the webhook in an error of the API server.
+// quoted matches the name of the webhook in an error of the API server.
 var quoted = regexp.MustCompile(`webhook "([^"]+)"`)
 
-// targets are the Network with its status, the status memory, and one workload of each kind in each namespace.
+// targets returns the Network with its status, the status memory, and one workload of each kind in each namespace.
 func (c *collector) targets(found *collected) []target {
 	all := []target{
 		{resource: networkObjects, kind: "Network", name: operatorv1.NetworkName},
@@ -60,11 +60,11 @@ func (c *collector) targets(found *collected) []target {
 	return all
 }
 
-// tryWrites has the API server check a patch that changes nothing, in dry runs: what keeps the operator from writing shows,
-// and nothing is stored. Objects that do not exist are skipped.
+// tryWrites sends empty patches as dry runs, whose errors show what prevents the operator from writing. Objects that do not
+// exist are skipped.
 func (c *collector) tryWrites(ctx context.Context, found *collected) {
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(parallel)
 	var mu sync.Mutex
 	for _, t := range c.targets(found) {
 		group.Go(func() error {
@@ -86,14 +86,14 @@ func (c *collector) tryWrites(ctx context.Context, found *collected) {
 			return nil
 		})
 	}
-	_ = group.Wait() // each refusal is kept
+	_ = group.Wait() // each refusal is recorded
 	slices.SortFunc(found.refused, func(a, b refused) int { return strings.Compare(a.object, b.object) })
 	if len(found.refused) > 0 {
 		found.miss("webhook configurations", c.readWebhooks(ctx, found))
 	}
 }
 
-// readWebhooks finds in which configuration each webhook is.
+// readWebhooks maps each webhook to its configuration.
 func (c *collector) readWebhooks(ctx context.Context, found *collected) error {
 	found.webhooks = map[string]string{}
 	validating, err := c.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
@@ -117,8 +117,8 @@ func (c *collector) readWebhooks(ctx context.Context, found *collected) error {
 	return nil
 }
 
-// judgeWrites reports the webhooks that keep the operator from writing, one finding for each.
-func judgeWrites(f *collected) []Finding {
+// writeFindings reports the webhooks that prevent the operator from writing, one finding for each.
+func writeFindings(f *collected) []Finding {
 	objects, causes := map[string][]string{}, map[string]string{}
 	var order []string
 	for _, r := range f.refused {

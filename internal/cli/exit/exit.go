@@ -1,5 +1,4 @@
-// Package exit carries the exit status of a command from where it is decided to main, so that nothing but main ends
-// the process.
+// Package exit defines errors with an exit status, so that only main ends the process.
 package exit
 
 import (
@@ -10,22 +9,22 @@ import (
 
 // The exit statuses of all commands.
 const (
-	// OK is everything as asked.
+	// OK means success.
 	OK = 0
-	// Refused is a configuration that is invalid, or a change that is refused.
+	// Refused means that the configuration is invalid or its change is refused.
 	Refused = 1
-	// Unusable is input that cannot be judged, or a command that was called wrongly.
+	// Unusable means that the input cannot be read, or that the command line is invalid.
 	Unusable = 2
 )
 
 // Code is an error that ends the process with a status.
 type Code struct {
 	Status int
-	// Err is printed; nil if everything has been said already.
+	// Err is printed; nil if everything has been printed already.
 	Err error
 }
 
-// Error is the text of Err.
+// Error returns the text of Err.
 func (c *Code) Error() string {
 	if c.Err == nil {
 		return fmt.Sprintf("exit status %d", c.Status)
@@ -36,8 +35,8 @@ func (c *Code) Error() string {
 // Unwrap returns Err.
 func (c *Code) Unwrap() error { return c.Err }
 
-// Report prints an error to w, unless that was done, and returns the exit status. Errors that name no status are
-// of calls and input: Unusable.
+// Report prints an error to w, unless that was done, and returns the exit status: Unusable for errors that have
+// none.
 func Report(w io.Writer, program string, err error) int {
 	if err == nil {
 		return OK

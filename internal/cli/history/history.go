@@ -1,4 +1,4 @@
-// Package history is `cno history`: which networks were rolled out, when, by whom, and what became of it.
+// Package history implements `cno history`, which lists the revisions of the network with time, author and outcome.
 package history
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// New makes the command.
+// New creates the command.
 func New() *cobra.Command {
 	var cluster kubeconfig.Flags
 	var form output.Format
@@ -70,7 +70,7 @@ func read(ctx context.Context, flags kubeconfig.Flags) ([]Entry, error) {
 	return Of(ctx, cluster)
 }
 
-// Of returns all revisions of a cluster, the newest first. Only Client and Namespace of the cluster are used.
+// Of returns all revisions of a cluster, the newest first. It uses only Client and Namespace of the cluster.
 func Of(ctx context.Context, cluster preview.Cluster) ([]Entry, error) {
 	records, err := cluster.Records(ctx)
 	if err != nil {
@@ -87,17 +87,17 @@ func Of(ctx context.Context, cluster preview.Cluster) ([]Entry, error) {
 // Entry is one revision of the network.
 type Entry struct {
 	applied.Revision
-	// Current is true for the one that is applied.
+	// Current is true for the applied revision.
 	Current bool `json:"current"`
-	// Stalled says what the rollout of the current one has stopped at; empty unless it has.
+	// Stalled is the cause of the stalled rollout of the current revision; empty if it is not stalled.
 	Stalled string `json:"stalled,omitempty"`
-	// Changes are the fields that differ from the revision before; none is known of the oldest.
+	// Changes are the fields that differ from the previous revision; empty for the oldest.
 	Changes []pipeline.Change `json:"changes"`
-	// ChangedImages are the names of the images that differ from those of the revision before.
+	// ChangedImages are the names of the images that differ from those of the previous revision.
 	ChangedImages []string `json:"changedImages,omitempty"`
 }
 
-// entries are all revisions, the newest first. The conditions are those of the network.
+// entries returns all revisions, the newest first. The conditions are those of the network.
 func entries(r preview.Records, conditions []osv1.OperatorCondition) ([]Entry, error) {
 	var all []Entry
 	var before *applied.Revision
@@ -125,7 +125,7 @@ func entries(r preview.Records, conditions []osv1.OperatorCondition) ([]Entry, e
 	return all, nil
 }
 
-// stalled is the message of a condition that says that a rollout has stopped.
+// stalled returns the message of the condition of a stalled rollout; "" if there is none.
 func stalled(conditions []osv1.OperatorCondition) string {
 	for _, c := range conditions {
 		if strings.HasSuffix(c.Type, osv1.OperatorStatusTypeDegraded) && c.Status == osv1.ConditionTrue && c.Reason == status.RolloutHung {
@@ -135,8 +135,8 @@ func stalled(conditions []osv1.OperatorCondition) string {
 	return ""
 }
 
-// changedImages are the variables of images that are not the same in two revisions. Revisions of older operators have none, and then
-// nothing is known.
+// changedImages returns the variables of images that differ between two revisions; none if one is of an older operator, which did not
+// record images.
 func changedImages(old, updated map[string]string) []string {
 	var names []string
 	for name, image := range updated {
@@ -168,7 +168,7 @@ func list(w io.Writer, all []Entry, form output.Format) error {
 	return table.Flush()
 }
 
-// by is who wrote the specification, as far as its field manager tells.
+// by returns the field manager that wrote the specification; "-" if unknown.
 func by(e Entry) string { return cmp.Or(e.By, "-") }
 
 func number(e Entry) string {
@@ -178,7 +178,7 @@ func number(e Entry) string {
 	return strconv.Itoa(e.Number)
 }
 
-// OutcomeText is how the rollout ended, with what is remarkable about it.
+// OutcomeText returns the outcome of the rollout with remarks.
 func (e Entry) OutcomeText() string {
 	text := string(e.Outcome)
 	if e.Stalled != "" {
@@ -193,7 +193,7 @@ func (e Entry) OutcomeText() string {
 	return text
 }
 
-// ChangedNames are the paths of the fields below spec that differ from the revision before, and the images.
+// ChangedNames returns the paths below spec of the fields that differ from the previous revision, and the changed images.
 func (e Entry) ChangedNames() []string {
 	var names []string
 	for _, c := range e.Changes {

@@ -1,5 +1,5 @@
-// Package idle is `cno idle`: it scales what serves Services to zero, and marks the Services so that the first connection wakes them, as
-// `oc idle` does.
+// Package idle implements `cno idle`, which scales the workloads of Services to zero and annotates the Services so that the first
+// connection wakes them, as `oc idle` does.
 package idle
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	all, dryRun bool
 	selector    string
@@ -30,7 +30,7 @@ type options struct {
 	cluster     kubeconfig.Flags
 }
 
-// New makes the command. Now is the local time; what is written has that of the API server.
+// New creates the command. now is the local clock; written times are those of the API server.
 func New(now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -101,7 +101,7 @@ func (o *options) run(cmd *cobra.Command, names []string, now func() time.Time) 
 	return nil
 }
 
-// chosen checks that the command line says in one way which Services; the selector is nil if it names them.
+// chosen checks that the command line selects Services in exactly one way; the selector is nil if it names them.
 func (o *options) chosen(names []string) (labels.Selector, error) {
 	ways := 0
 	for _, given := range []bool{len(names) > 0, o.all, o.selector != ""} {
@@ -124,7 +124,7 @@ func (o *options) chosen(names []string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// services reads the Services: those that are named, else those that a selector selects and that have pods.
+// services reads the named Services, or else those with pods that the selector selects.
 func services(ctx context.Context, api client.Client, namespace string, names []string, selector labels.Selector) ([]corev1.Service, error) {
 	var out []corev1.Service
 	if selector != nil {
@@ -157,7 +157,7 @@ func services(ctx context.Context, api client.Client, namespace string, names []
 	return out, nil
 }
 
-// line is what is printed of a Service.
+// line is the output about a Service.
 type line struct {
 	Namespace string   `json:"namespace"`
 	Service   string   `json:"service"`

@@ -21,23 +21,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/idling"
 )
 
-// deploymentConfig is OpenShift's own, which its controllers scale.
+// deploymentConfig is the kind of OpenShift's DeploymentConfigs.
 var deploymentConfig = schema.GroupVersionKind{Group: "apps.openshift.io", Version: "v1", Kind: "DeploymentConfig"}
 
-// plan is what is scaled and marked.
+// plan lists the targets to scale and the Services to annotate.
 type plan struct {
 	services []corev1.Service
-	// targets are what serves each Service, by its name.
+	// targets are the scalable owners of the pods of each Service, by its name.
 	targets  map[string][]idling.Target
 	warnings []string
-	// written are the Services that were idled.
+	// written has the Services that were idled.
 	written map[string]bool
 }
 
-// planned finds what serves Services. The error has all Services that cannot be idled.
+// planned finds the targets of Services. The error has all Services that cannot be idled.
 func planned(ctx context.Context, api client.Client, services []corev1.Service) (*plan, error) {
 	p := &plan{services: services, targets: map[string][]idling.Target{}, written: map[string]bool{}}
-	known := map[string]idling.Target{} // what was found of an owner already
+	known := map[string]idling.Target{} // the targets found so far, by owner
 	var failed []error
 	for _, s := range services {
 		targets, err := serving(ctx, api, s, known)
@@ -53,7 +53,7 @@ func planned(ctx context.Context, api client.Client, services []corev1.Service) 
 	return p, p.warn(ctx, api)
 }
 
-// serving finds what the pods of a Service belong to.
+// serving finds the owners of the pods of a Service.
 func serving(ctx context.Context, api client.Client, s corev1.Service, known map[string]idling.Target) ([]idling.Target, error) {
 	if len(s.Spec.Selector) == 0 {
 		return nil, errors.New("it has no selector, so that it is not known what serves it")
@@ -82,7 +82,7 @@ func serving(ctx context.Context, api client.Client, s corev1.Service, known map
 	return out, errors.Join(failed...)
 }
 
-// owner finds the outermost owner of a pod that can be scaled, and how many replicas it has.
+// owner finds the outermost scalable owner of a pod with its number of replicas.
 func owner(ctx context.Context, api client.Client, pod *corev1.Pod, known map[string]idling.Target) (idling.Target, error) {
 	var found *idling.Target
 	var chain string
@@ -138,7 +138,7 @@ func scalable(t idling.Target, namespace string) client.Object {
 	return idling.Object(t, namespace)
 }
 
-// replicas is how many replicas a target has, or had before it was idled.
+// replicas returns the number of replicas that a target has, or had before it was idled.
 func replicas(ctx context.Context, api client.Client, t idling.Target, namespace string) (int32, error) {
 	scale, o := &autoscalingv1.Scale{}, scalable(t, namespace)
 	if err := api.SubResource("scale").Get(ctx, o, scale); err != nil {
@@ -178,7 +178,7 @@ func (p *plan) warn(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// write marks the Services, then scales. Marks come first, so that a connection finds either an endpoint or the mark.
+// write annotates the Services, then scales. Annotations come first, so that a connection finds either an endpoint or the annotation.
 func (p *plan) write(ctx context.Context, api client.Client, now time.Time) error {
 	var failed []error
 	done := map[idling.Target]error{}
@@ -216,7 +216,7 @@ func mark(ctx context.Context, api client.Client, s *corev1.Service, state idlin
 	return annotate(ctx, api, s, annotations)
 }
 
-// toZero notes on a target how many replicas it has, and scales it.
+// toZero records the number of replicas on a target and scales it to zero.
 func toZero(ctx context.Context, api client.Client, namespace string, t idling.Target, now time.Time) error {
 	o := scalable(t, namespace)
 	if err := annotate(ctx, api, o, map[string]string{

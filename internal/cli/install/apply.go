@@ -24,16 +24,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// pollInterval is how often the operator's Deployment is read.
+// pollInterval is the interval at which the operator's Deployment is read.
 const pollInterval = time.Second
 
-// applier applies what installs the operator.
+// applier applies the objects that install the operator.
 type applier struct {
 	cluster preview.Cluster
 	out     io.Writer
 }
 
-// all applies the objects in their order, by server-side apply. All their fields are the release's.
+// all applies the objects in their order by server-side apply, and takes over all their fields.
 func (a applier) all(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for i, o := range objects {
 		if _, err := fmt.Fprintf(a.out, "[%d/%d] %s\n", i+1, len(objects), label(o)); err != nil {
@@ -56,7 +56,7 @@ func label(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// resource is where an object is read and written.
+// resource returns the client for an object.
 func (a applier) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	mapping, err := a.cluster.Mapper.RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
 	if err != nil {
@@ -78,7 +78,8 @@ func (a applier) one(ctx context.Context, o *unstructured.Unstructured, dryRun [
 	return r.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: preview.FieldManager, Force: true, DryRun: dryRun})
 }
 
-// adopt makes the fields that kubectl apply wrote this program's, so that those which a release has no more are removed.
+// adopt moves the ownership of fields from kubectl apply to this field manager, so that fields that a release no longer has are
+// removed.
 func (a applier) adopt(ctx context.Context, o *unstructured.Unstructured) error {
 	r, err := a.resource(o)
 	if err != nil {
@@ -99,7 +100,7 @@ func (a applier) adopt(ctx context.Context, o *unstructured.Unstructured) error 
 	return err
 }
 
-// running waits until the operator runs in its new form. The error of a time that is over names the cause.
+// running waits until the new revision of the operator runs. The error of a timeout names the cause.
 func (a applier) running(ctx context.Context) error {
 	last := ""
 	for {
@@ -127,7 +128,7 @@ func (a applier) running(ctx context.Context) error {
 	}
 }
 
-// state reports whether all replicas of the operator run, and what is missing.
+// state reports whether all replicas of the operator run, and describes the missing ones.
 func (a applier) state(ctx context.Context) (done bool, state string, err error) {
 	var d appsv1.Deployment
 	if err := a.cluster.Client.Get(ctx, client.ObjectKey{Namespace: a.cluster.Namespace, Name: deployment}, &d); err != nil {
@@ -144,7 +145,7 @@ func (a applier) state(ctx context.Context) (done bool, state string, err error)
 	state = fmt.Sprintf("Deployment %s/%s: %d of %d pods are ready", d.Namespace, d.Name, min(s.UpdatedReplicas, s.AvailableReplicas), desired)
 	var pods corev1.PodList
 	if err := a.cluster.Client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
-		return false, state, nil //nolint:nilerr // the cause is missing in the sentence, and nothing else
+		return false, state, nil //nolint:nilerr // without the pods, only the cause is missing in the sentence
 	}
 	for _, p := range pods.Items {
 		if cause := causeOf(p); cause != "" {
@@ -154,7 +155,7 @@ func (a applier) state(ctx context.Context) (done bool, state string, err error)
 	return false, state, nil
 }
 
-// causeOf is why a pod is not ready; empty if it does not say.
+// causeOf returns the reason why a pod is not ready; "" if unknown.
 func causeOf(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -172,7 +173,7 @@ func causeOf(p corev1.Pod) string {
 	return ""
 }
 
-// same reports whether an object would be stored as it is.
+// same reports whether an object would be stored without changes.
 func same(a, b *unstructured.Unstructured) bool {
 	strip := func(o *unstructured.Unstructured) string {
 		o = o.DeepCopy()

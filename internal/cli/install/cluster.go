@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// The operator's Deployment, and how the ConfigMap of its images begins, which no other operator has.
+// The operator's Deployment, and the prefix of the ConfigMap of its images, which no other operator has.
 const (
 	deployment  = "network-operator"
 	imageConfig = "network-operator-images"
@@ -29,23 +29,23 @@ const (
 // controlPlane is the label of control-plane nodes.
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// found is what is in a cluster.
+// found is the state of a cluster.
 type found struct {
-	// operator is the Deployment in the operator's place; nil if there is none. ours is true if it is this operator's.
+	// operator is the Deployment with the operator's name; nil if there is none. own is true if it is that of this operator.
 	operator *appsv1.Deployment
-	ours     bool
-	// networks are other networks, by name and DaemonSet; proxies the DaemonSets of other kube-proxies.
+	own      bool
+	// networks are third-party networks, by name and DaemonSet; proxies the DaemonSets of other kube-proxies.
 	networks, proxies []string
 	// controlPlanes is the number of control-plane nodes, ready the number of nodes that have a network.
 	controlPlanes, ready int
-	// network is true if there is a Network. notUpgradeable says why the operator must not be replaced now; empty if it may.
+	// network is true if there is a Network. notUpgradeable is the reason why the operator must not be replaced now; empty if it may.
 	network        bool
 	notUpgradeable string
-	// administrator is false if the user may not do everything.
+	// administrator is false if the user lacks permissions.
 	administrator bool
 }
 
-// agents are the DaemonSets of networks that others install.
+// agents returns the DaemonSets of third-party networks.
 func agents() map[string]string {
 	return map[string]string{
 		"calico-node": "Calico", "canal": "Canal", "cilium": "Cilium", "kube-flannel-ds": "Flannel, installed by another party", "kube-flannel": "Flannel, installed by another party",
@@ -54,8 +54,8 @@ func agents() map[string]string {
 	}
 }
 
-// look reads what matters for an installation. It changes nothing.
-func look(ctx context.Context, cluster preview.Cluster) (found, error) {
+// observe reads the state of the cluster for an installation. It changes nothing.
+func observe(ctx context.Context, cluster preview.Cluster) (found, error) {
 	var f found
 	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readNodes, f.readNetwork} {
 		if err := read(ctx, cluster); err != nil {
@@ -90,14 +90,14 @@ func (f *found) readOperator(ctx context.Context, cluster preview.Cluster) error
 	}
 	f.operator = &d
 	for _, c := range d.Spec.Template.Spec.Containers {
-		f.ours = f.ours || slices.ContainsFunc(c.EnvFrom, func(e corev1.EnvFromSource) bool {
+		f.own = f.own || slices.ContainsFunc(c.EnvFrom, func(e corev1.EnvFromSource) bool {
 			return e.ConfigMapRef != nil && strings.HasPrefix(e.ConfigMapRef.Name, imageConfig)
 		})
 	}
 	return nil
 }
 
-// readDaemonSets finds the agents of other networks. Those that the operator applied are not others'.
+// readDaemonSets finds the agents of third-party networks, except those that the operator applied.
 func (f *found) readDaemonSets(ctx context.Context, cluster preview.Cluster) error {
 	var list appsv1.DaemonSetList
 	if err := cluster.Client.List(ctx, &list); apierrors.IsForbidden(err) {
@@ -158,7 +158,7 @@ func (f *found) readNetwork(ctx context.Context, cluster preview.Cluster) error 
 	return nil
 }
 
-// replicas is one for a cluster with one control-plane node, where a second replica would wait for another node for ever.
+// replicas returns 1 for a cluster with one control-plane node, in which a second replica could never be scheduled.
 func (f found) replicas() int64 {
 	if f.controlPlanes == 1 {
 		return 1
@@ -166,7 +166,7 @@ func (f found) replicas() int64 {
 	return 2
 }
 
-// version is that of the operator in the cluster; empty if there is none, or it does not name one.
+// version returns the version of the operator in the cluster; "" if there is none, or it is unknown.
 func (f found) version() string {
 	if f.operator == nil {
 		return ""
@@ -174,7 +174,7 @@ func (f found) version() string {
 	return f.operator.Annotations[manifest.AnnotationVersion]
 }
 
-// image is that of the Deployment's first container.
+// image returns the image of the Deployment's first container.
 func (f found) image() string {
 	if c := f.operator.Spec.Template.Spec.Containers; len(c) > 0 {
 		return c[0].Image
@@ -182,18 +182,18 @@ func (f found) image() string {
 	return "no image"
 }
 
-// refuse returns why nothing can be installed in the cluster at all.
+// refuse returns an error if nothing can be installed in the cluster.
 func (f found) refuse() error {
 	switch {
 	case !f.administrator:
 		return fmt.Errorf("the user of this kubeconfig may not install an operator: that takes the permissions of cluster-admin")
-	case f.operator != nil && !f.ours:
+	case f.operator != nil && !f.own:
 		return fmt.Errorf("the cluster has another network operator: Deployment %s/%s runs %s", f.operator.Namespace, f.operator.Name, f.image())
 	}
 	return nil
 }
 
-// refuseInstall returns why the operator is not to be installed.
+// refuseInstall returns an error if the operator must not be installed.
 func (f found) refuseInstall(version string, keepNetwork bool) error {
 	if err := f.refuse(); err != nil {
 		return err

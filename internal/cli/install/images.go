@@ -11,16 +11,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
-// image is one that a cluster needs.
+// image is an image that a cluster needs.
 type image struct {
-	// Name is that of the image, Reference what nodes pull.
+	// Name is the name of the image, Reference the reference that nodes pull.
 	Name      string `json:"name"`
 	Reference string `json:"reference"`
 	// Variable is the key in the ConfigMap of images.
 	Variable string `json:"variable"`
 }
 
-// NewImages makes the command images.
+// NewImages creates the command images.
 func NewImages() *cobra.Command {
 	var prefix string
 	var form output.Format
@@ -57,7 +57,7 @@ Exit status: 0 printed; 2 the command line is wrong.`,
 	return cmd
 }
 
-// images are those of the release, sorted by name.
+// images returns the images of the release, sorted by name.
 func images(prefix string) ([]image, error) {
 	set, err := release.Linked(prefix)
 	if err != nil {

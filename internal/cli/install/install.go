@@ -1,5 +1,5 @@
-// Package install is `cno install`, `cno upgrade` and `cno images`: the operator of this program's release is installed in a
-// cluster, an installed one is replaced by it, and the images that either needs are listed.
+// Package install implements `cno install`, `cno upgrade` and `cno images`, which install the operator of the binary's release,
+// upgrade to it, and list the required images.
 package install
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	images                             string
 	wait, plan, keepNetwork, downgrade bool
@@ -37,7 +37,7 @@ func (o *options) add(cmd *cobra.Command) {
 	o.cluster.Add(f)
 }
 
-// New makes the command install.
+// New creates the command install.
 func New() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -65,7 +65,7 @@ is wrong.`,
 	return cmd
 }
 
-// target is a cluster and what is to be installed in it.
+// target is a cluster with the objects to install.
 type target struct {
 	cluster preview.Cluster
 	found   found
@@ -73,7 +73,7 @@ type target struct {
 	version string
 }
 
-// open reads the cluster, and makes the objects for it.
+// open reads the cluster and renders the objects for it.
 func (o *options) open(ctx context.Context) (target, error) {
 	set, err := release.Linked(o.images)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *options) open(ctx context.Context) (target, error) {
 	if t.cluster, err = preview.Open(config, o.cluster.Namespace); err != nil {
 		return target{}, err
 	}
-	if t.found, err = look(ctx, t.cluster); err != nil {
+	if t.found, err = observe(ctx, t.cluster); err != nil {
 		return target{}, err
 	}
 	t.objects, err = release.Manifests(set, t.found.replicas())
@@ -108,28 +108,28 @@ func (o *options) install(cmd *cobra.Command) error {
 	return o.apply(cmd, t)
 }
 
-// result is the answer of install and upgrade.
+// result is the output of install and upgrade.
 type result struct {
-	// Version is that of this program's release, From that of the operator before; empty if there was none.
+	// Version is that of the binary's release, From that of the previous operator; empty if there was none.
 	Version string `json:"version"`
 	From    string `json:"from,omitempty"`
-	// Applied is false if nothing was changed, Running true if the operator was waited for.
+	// Applied is false if nothing was changed, Running true if the command waited until the operator runs.
 	Applied bool `json:"applied"`
 	Running bool `json:"running"`
-	// Objects are those of the release in the order of applying.
+	// Objects are those of the release in the order in which they are applied.
 	Objects []change `json:"objects"`
-	// Notes are sentences about the cluster, Next is what to do next.
+	// Notes are sentences about the cluster, Next is the next step for the user.
 	Notes []string `json:"notes"`
 	Next  string   `json:"next"`
 }
 
-// change is what becomes of an object: apply, or with --plan create, change or keep.
+// change is the action on an object: apply, or with --plan create, change or keep.
 type change struct {
 	Action string `json:"action"`
 	Object string `json:"object"`
 }
 
-// apply applies all objects, waits if that is wanted, and says what to do next.
+// apply applies all objects, waits if requested, and prints the next step.
 func (o *options) apply(cmd *cobra.Command, t target) error {
 	progress := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
@@ -157,7 +157,7 @@ func (o *options) apply(cmd *cobra.Command, t target) error {
 	return res.print(cmd.OutOrStdout())
 }
 
-// result is the answer before anything is done.
+// result returns the output before anything is applied.
 func (t target) result() result {
 	res := result{Version: t.version, From: t.found.version(), Objects: []change{}, Notes: []string{}, Next: "cno status"}
 	for _, name := range t.found.proxies {
@@ -186,5 +186,5 @@ func (r result) print(out io.Writer) error {
 	return nil
 }
 
-// errNotInstalled is the error of an upgrade where there is nothing to upgrade.
+// errNotInstalled is the error of an upgrade if the operator is not installed.
 var errNotInstalled = errors.New("the operator is not installed; to install it: cno install")

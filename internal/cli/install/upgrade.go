@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 )
 
-// NewUpgrade makes the command upgrade.
+// NewUpgrade creates the command upgrade.
 func NewUpgrade() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func (o *options) upgrade(cmd *cobra.Command) error {
 	return o.apply(cmd, t)
 }
 
-// refuseUpgrade returns why the operator is not to be replaced.
+// refuseUpgrade returns an error if the operator must not be replaced.
 func (f found) refuseUpgrade(version string, downgrade bool) error {
 	if err := f.refuse(); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f found) refuseUpgrade(version string, downgrade bool) error {
 	return nil
 }
 
-// planned asks the API server what each object would become.
+// planned returns the change of each object by dry runs.
 func (t target) planned(ctx context.Context) (result, error) {
 	a := applier{cluster: t.cluster}
 	res := t.result()

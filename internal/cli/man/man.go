@@ -1,4 +1,4 @@
-// Package man is `cno man`: the manual pages of all commands, for packages and releases.
+// Package man implements `cno man`, which writes the manual pages of all commands for packages and releases.
 package man
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// New makes the command. It is not in the list of commands: users have the pages from their package.
+// New creates the command. It is hidden: users have the pages from their package.
 func New() *cobra.Command {
 	var date string
 	cmd := &cobra.Command{
@@ -33,7 +33,7 @@ Exit status: 0 written; 2 a page cannot be written, or the date is not one.`,
 				return fmt.Errorf("create the directory: %w", err)
 			}
 			root := cmd.Root()
-			// The pages have the date of the release; a line with the date of generation would be a second one.
+			// The pages have the date of the release; the generated line would add the date of generation.
 			root.DisableAutoGenTag = true
 			header := &doc.GenManHeader{Section: "1", Date: &at, Source: "cno " + root.Version, Manual: "Cluster Network Operator"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {

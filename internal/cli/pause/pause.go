@@ -1,5 +1,5 @@
-// Package pause is `cno pause` and `cno resume`: nothing is changed in a cluster for a while, and everybody can see by
-// whose will.
+// Package pause implements `cno pause` and `cno resume`, which pause the operator with a record of user, time and reason, and
+// resume it.
 package pause
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	reason  string
 	form    output.Format
@@ -29,7 +29,7 @@ type options struct {
 	now     func() time.Time
 }
 
-// state is the answer: whether the operator is paused now, by whom, since when and why, and whether that is news.
+// state is the output: whether the operator is paused, by whom, since when and why, and whether the command changed that.
 type state struct {
 	Paused  bool   `json:"paused"`
 	Changed bool   `json:"changed"`
@@ -38,7 +38,7 @@ type state struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// New makes the command pause. now is the clock.
+// New creates the command pause. now is the clock.
 func New(now func() time.Time) *cobra.Command {
 	o := options{now: now}
 	cmd := &cobra.Command{
@@ -61,7 +61,7 @@ answer, or the command line is wrong.`,
 	return cmd
 }
 
-// NewResume makes the command resume.
+// NewResume creates the command resume.
 func NewResume() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -134,13 +134,13 @@ func (o *options) resume(ctx context.Context, cluster preview.Cluster, before st
 	return next, cluster.Annotate(ctx, map[string]any{pipeline.PausedAnnotation: nil, pipeline.PausedByAnnotation: nil, pipeline.PausedAtAnnotation: nil, pipeline.PausedReasonAnnotation: nil})
 }
 
-// stateOf is what a network says.
+// stateOf returns the state from the annotations of a Network.
 func stateOf(o *unstructured.Unstructured) state {
 	a := o.GetAnnotations()
 	return state{Paused: a[pipeline.PausedAnnotation] == "true", By: a[pipeline.PausedByAnnotation], At: a[pipeline.PausedAtAnnotation], Reason: a[pipeline.PausedReasonAnnotation]}
 }
 
-// user is the name that the API server knows the caller by.
+// user returns the user name of the caller from the API server.
 func user(ctx context.Context, cluster preview.Cluster) (string, error) {
 	gvr := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 	question := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": "SelfSubjectReview"}}

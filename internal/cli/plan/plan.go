@@ -1,4 +1,4 @@
-// Package plan is `cno plan`: what the operator will do with a configuration, before it is given to it.
+// Package plan implements `cno plan`, which previews the effect of a configuration.
 package plan
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	file, applied, images, platform string
 	form                            output.Format
@@ -27,7 +27,7 @@ type options struct {
 	version                         string
 }
 
-// New makes the command. version is what objects carry in a cluster in which no operator has run yet.
+// New creates the command. version is that of rendered objects if no operator has run in the cluster yet.
 func New(p pipeline.Pipeline, version string) *cobra.Command {
 	o := options{version: version}
 	cmd := &cobra.Command{
@@ -74,30 +74,30 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return err
 	}
 	if len(problems) > 0 {
-		if problems, err = in.Judge(cmd.Context(), p, problems); err != nil {
+		if problems, err = in.Check(cmd.Context(), p, problems); err != nil {
 			return err
 		}
 		return o.print(cmd.OutOrStdout(), preview.Malformed(problems))
 	}
-	world, err := o.world(cmd.Context(), files, p)
+	state, err := o.state(cmd.Context(), files, p)
 	if err != nil {
 		return err
 	}
-	world.Input.Acknowledged = in.Acknowledged()
-	answer, err := preview.Run(cmd.Context(), p, in, world)
+	state.Input.Acknowledged = in.Acknowledged()
+	answer, err := preview.Run(cmd.Context(), p, in, state)
 	if err != nil {
 		return err
 	}
 	return o.print(cmd.OutOrStdout(), answer)
 }
 
-// world is the cluster, what a file says, or a fresh one.
-func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pipeline) (preview.World, error) {
+// state returns the state of the cluster, that of a file, or that of a new cluster.
+func (o *options) state(ctx context.Context, files offline.Files, p pipeline.Pipeline) (preview.State, error) {
 	known := facts.Cluster{Platform: o.platform, HostMTU: o.hostMTU, ReleaseVersion: o.version, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}}
 	if o.images != "" {
 		images, err := files.Images(o.images)
 		if err != nil {
-			return preview.World{}, err
+			return preview.State{}, err
 		}
 		known.Images = images
 	}
@@ -111,26 +111,26 @@ func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pip
 	if o.applied != "" {
 		var err error
 		if in.Applied, in.Revision, err = files.Applied(o.applied); err != nil {
-			return preview.World{}, err
+			return preview.State{}, err
 		}
 	}
 	return preview.Offline(ctx, p, in)
 }
 
-func (o *options) live(ctx context.Context, known facts.Cluster) (preview.World, error) {
+func (o *options) live(ctx context.Context, known facts.Cluster) (preview.State, error) {
 	config, err := o.cluster.Config()
 	if err != nil {
-		return preview.World{}, err
+		return preview.State{}, err
 	}
 	cluster, err := preview.Open(config, o.cluster.Namespace)
 	if err != nil {
-		return preview.World{}, err
+		return preview.State{}, err
 	}
-	world, _, err := cluster.World(ctx, known)
-	return world, err
+	state, _, err := cluster.State(ctx, known)
+	return state, err
 }
 
-// print writes the answer; what would not be applied is an exit status.
+// print writes the result. It returns an exit status for a configuration that would not be applied.
 func (o *options) print(w io.Writer, a preview.Result) error {
 	write := a.Write
 	if !o.form.ForPeople() {

@@ -63,46 +63,46 @@ func answered(t *testing.T, applied, desired string, args ...string) (int, previ
 	return status, a
 }
 
-func TestEveryVerdictHasItsExitStatus(t *testing.T) {
+func TestEveryDecisionHasItsExitStatus(t *testing.T) {
 	vxlan := edited("{type: Flannel}", "{type: Flannel, flannelConfig: {backend: vxlan}}")
 	for _, row := range []struct {
 		why, applied, desired string
 		status                int
-		verdict               preview.Verdict
+		decision              preview.Decision
 		field, rule           string
 		disruption            provider.Disruption
 		refits                int // fields that change with it
 	}{
-		{why: "a fresh cluster", desired: network, verdict: preview.Safe},
-		{why: "the same again", applied: network, desired: network, verdict: preview.Unchanged},
+		{why: "a fresh cluster", desired: network, decision: preview.Safe},
+		{why: "the same again", applied: network, desired: network, decision: preview.Unchanged},
 		{
-			why: "a default that is written out is no change", applied: network, verdict: preview.Unchanged,
+			why: "a default that is written out is no change", applied: network, decision: preview.Unchanged,
 			desired: edited("{type: Flannel}", "{type: Flannel, flannelConfig: {backend: host-gw}}"),
 		},
 		{
-			why: "a field that is left out keeps its value", applied: vxlan, desired: network, verdict: preview.Unchanged,
+			why: "a field that is left out keeps its value", applied: vxlan, desired: network, decision: preview.Unchanged,
 		},
 		{
-			why: "a harmless change", applied: network, desired: network + "  logLevel: Debug\n", verdict: preview.Safe,
+			why: "a harmless change", applied: network, desired: network + "  logLevel: Debug\n", decision: preview.Safe,
 			field: "spec.logLevel", disruption: provider.PodsRestart,
 		},
 		{
-			why: "a disruptive change", applied: network, desired: vxlan, status: exit.Refused, verdict: preview.NeedsAcknowledgement,
+			why: "a disruptive change", applied: network, desired: vxlan, status: exit.Refused, decision: preview.NeedsAcknowledgement,
 			field: "spec.defaultNetwork.flannelConfig.backend", rule: "flannel-backend-change", disruption: provider.Outage, refits: 2,
 		},
 		{
 			why: "an unsafe change", applied: network, desired: edited("10.96.0.0/16", "172.30.0.0/16"), status: exit.Refused,
-			verdict: preview.Refused, field: "spec.serviceNetwork[0]", rule: "service-network-change", disruption: provider.Outage,
+			decision: preview.Refused, field: "spec.serviceNetwork[0]", rule: "service-network-change", disruption: provider.Outage,
 		},
-		{why: "a wrong value", applied: network, desired: edited("10.96.0.0/16", "10.96.0.0/33"), status: exit.Refused, verdict: preview.Invalid},
-		{why: "a field that no one knows", desired: edited("serviceNetwork", "serviceNetworks"), status: exit.Refused, verdict: preview.Invalid},
+		{why: "a wrong value", applied: network, desired: edited("10.96.0.0/16", "10.96.0.0/33"), status: exit.Refused, decision: preview.Invalid},
+		{why: "a field that no one knows", desired: edited("serviceNetwork", "serviceNetworks"), status: exit.Refused, decision: preview.Invalid},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			status, a := answered(t, row.applied, row.desired)
-			if status != row.status || a.Verdict != row.verdict {
-				t.Fatalf("status %d, verdict %s; want %d, %s\n%+v", status, a.Verdict, row.status, row.verdict, a.Errors)
+			if status != row.status || a.Decision != row.decision {
+				t.Fatalf("status %d, decision %s; want %d, %s\n%+v", status, a.Decision, row.status, row.decision, a.Errors)
 			}
-			if (status != exit.OK) != (len(a.Errors) > 0) || (a.Filled == nil) != (a.Verdict == preview.Invalid) {
+			if (status != exit.OK) != (len(a.Errors) > 0) || (a.Filled == nil) != (a.Decision == preview.Invalid) {
 				t.Errorf("errors %+v, filled %+v", a.Errors, a.Filled)
 			}
 			if row.field == "" {
@@ -143,8 +143,8 @@ func TestWhatIsAppliedMayBeTheRecordOrAnObject(t *testing.T) {
 		"an object":          network,
 		"a ConfigMap's YAML": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied-cluster}\ndata: {applied: '" + string(record) + "'}\n",
 	} {
-		if status, a := answered(t, applied, network); status != exit.OK || a.Verdict != preview.Unchanged {
-			t.Errorf("%s: status %d, verdict %s: %+v", what, status, a.Verdict, a.Errors)
+		if status, a := answered(t, applied, network); status != exit.OK || a.Decision != preview.Unchanged {
+			t.Errorf("%s: status %d, decision %s: %+v", what, status, a.Decision, a.Errors)
 		}
 	}
 }
@@ -170,11 +170,11 @@ func TestAnAcknowledgementIsForOneChangeAlone(t *testing.T) {
 // TestNothingIsRefusedBecauseOfLinksThatNobodyTold: without a cluster and --host-mtu, 1500 is only what defaults are made of.
 func TestNothingIsRefusedBecauseOfLinksThatNobodyTold(t *testing.T) {
 	jumbo := edited("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}")
-	if status, a := answered(t, "", jumbo); status != exit.OK || a.Verdict != preview.Safe {
-		t.Errorf("status %d, %s: %v", status, a.Verdict, a.Errors)
+	if status, a := answered(t, "", jumbo); status != exit.OK || a.Decision != preview.Safe {
+		t.Errorf("status %d, %s: %v", status, a.Decision, a.Errors)
 	}
 	if status, a := answered(t, "", jumbo, "--host-mtu", "1500"); status != exit.Refused || len(a.Errors) != 1 || a.Errors[0].Rule != pipeline.RuleLinks {
-		t.Errorf("told that they have 1500: status %d, %s: %v", status, a.Verdict, a.Errors)
+		t.Errorf("told that they have 1500: status %d, %s: %v", status, a.Decision, a.Errors)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package podnetwork is `cno pod-network`: it joins, isolates and opens namespaces of OpenShiftSDN in mode Multitenant, as
-// `oc adm pod-network` does.
+// Package podnetwork implements `cno pod-network`, which joins, isolates and opens namespaces of OpenShiftSDN in mode Multitenant,
+// as `oc adm pod-network` does.
 package podnetwork
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
-// poll is how often a NetNamespace is read while a request waits for its answer.
+// poll is the interval at which a NetNamespace is read until the controller has processed a request.
 const poll = 200 * time.Millisecond
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	to      string
 	timeout time.Duration
@@ -33,13 +33,13 @@ type options struct {
 	cluster kubeconfig.Flags
 }
 
-// answer is what a namespace has now.
+// answer is the result for a namespace.
 type answer struct {
 	Namespace string `json:"namespace"`
 	VNID      uint32 `json:"vnid"`
 }
 
-// verb is one of the commands.
+// verb is one of the subcommands.
 type verb struct {
 	use, short, long, example string
 	join                      bool
@@ -52,7 +52,7 @@ const status = `
 Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered; 2 the
 cluster does not answer, or the command line is wrong.`
 
-// New makes the command pod-network.
+// New creates the command pod-network.
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pod-network",
@@ -100,7 +100,7 @@ func (v verb) command() *cobra.Command {
 	return cmd
 }
 
-// run requests a change for namespaces, and waits for the answers.
+// run requests a change for namespaces and waits for the results.
 func (o *options) run(cmd *cobra.Command, request string, names []string) error {
 	config, err := o.cluster.Config()
 	if err != nil {
@@ -129,7 +129,7 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 	return nil
 }
 
-// requestAll requests a change for namespaces, one after the other. The error has all that failed.
+// requestAll requests a change for namespaces, one after the other. The error joins all failures.
 func requestAll(ctx context.Context, api client.Client, request string, names []string) ([]answer, error) {
 	answers := []answer{}
 	var failed []error
@@ -156,7 +156,7 @@ func (o *options) print(w io.Writer, answers []answer) error {
 	return nil
 }
 
-// check returns all that would be refused, before anything is requested.
+// check returns an error with all names that would be refused, before anything is requested.
 func (o *options) check(ctx context.Context, api client.Client, names []string) error {
 	network := &sdnv1.ClusterNetwork{}
 	switch err := api.Get(ctx, client.ObjectKey{Name: sdnv1.ClusterNetworkDefault}, network); {
@@ -185,7 +185,7 @@ func (o *options) check(ctx context.Context, api client.Client, names []string) 
 	return nil
 }
 
-// change requests a change, and returns the VNID after the controller has answered.
+// change requests a change and returns the VNID after the controller has processed it.
 func change(ctx context.Context, api client.Client, name, request string) (uint32, error) {
 	n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, sdnv1.AnnotationChangeNetwork, request)

@@ -1,4 +1,4 @@
-// Package render is `cno render` and cluster-network-renderer: what the operator would apply, without a cluster.
+// Package render implements `cno render` and cluster-network-renderer, which render the operator's objects without a cluster.
 package render
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	files     []string
 	applied   string
@@ -29,7 +29,7 @@ type options struct {
 	output    string
 }
 
-// New makes the command `render`. version is the version that the objects carry.
+// New creates the command `render`. version is the version of the rendered objects.
 func New(p pipeline.Pipeline, version string) *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
@@ -55,7 +55,7 @@ cannot be read, or the command line is wrong.`,
 	return cmd
 }
 
-// NewRenderer makes the command cluster-network-renderer, which has the flags of the first operator's renderer.
+// NewRenderer creates the command cluster-network-renderer, which has the flags of the first operator's renderer.
 func NewRenderer(p pipeline.Pipeline, version string) *cobra.Command {
 	o := options{}
 	var config string
@@ -98,7 +98,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, version string) e
 		return err
 	}
 	input.Cluster.HostMTUAssumed = !cmd.Flags().Changed("host-mtu")
-	if problems, err = in.Judge(cmd.Context(), p, problems); err != nil {
+	if problems, err = in.Check(cmd.Context(), p, problems); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
@@ -153,18 +153,18 @@ func refuse(stderr io.Writer, problems []offline.Problem) error {
 	return &exit.Code{Status: exit.Refused}
 }
 
-// objects are those of all components, in the order in which the operator applies them.
+// objects returns the objects of all components in the order in which the operator applies them.
 func objects(res pipeline.Result, stderr io.Writer) ([]manifest.Object, error) {
 	var objs []manifest.Object
 	for _, out := range res.Outputs {
 		if out.Err != nil {
 			return nil, out.Err
 		}
-		for _, say := range []string{out.Output.Waiting, out.Output.Unavailable} {
-			if say == "" {
+		for _, note := range []string{out.Output.Waiting, out.Output.Unavailable} {
+			if note == "" {
 				continue
 			}
-			if _, err := fmt.Fprintf(stderr, "%s: %s\n", out.Name, say); err != nil {
+			if _, err := fmt.Fprintf(stderr, "%s: %s\n", out.Name, note); err != nil {
 				return nil, err
 			}
 		}

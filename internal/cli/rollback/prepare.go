@@ -18,11 +18,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// Prepared is a rollback that is planned and not made.
+// Prepared is a planned rollback.
 type Prepared struct {
-	// Plan is what the operator would do.
+	// Plan is the preview of the rollback.
 	Plan preview.Result
-	// Revision is the one that it leads back to.
+	// Revision is the target of the rollback.
 	Revision int
 
 	network *unstructured.Unstructured
@@ -30,9 +30,9 @@ type Prepared struct {
 }
 
 // Prepare plans a rollback to a revision: its number, "current" for the active one, or empty for the default of cno rollback.
-// acknowledge is the hash with which a disruptive change is acknowledged.
+// acknowledge is the hash that acknowledges a disruptive change.
 func Prepare(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, name, acknowledge string) (Prepared, error) {
-	world, records, err := cluster.World(ctx, facts.Cluster{})
+	state, records, err := cluster.State(ctx, facts.Cluster{})
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -40,19 +40,19 @@ func Prepare(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, 
 	if err != nil {
 		return Prepared{}, fmt.Errorf("read network: %w", err)
 	}
-	if name == "" && refused(ctx, p, world, network.Object) {
+	if name == "" && refused(ctx, p, state, network.Object) {
 		name = current
 	}
 	target, err := revision(records, name)
 	if err != nil {
 		return Prepared{}, err
 	}
-	patch, next, err := back(ctx, p, world, network.Object, target)
+	patch, next, err := back(ctx, p, state, network.Object, target)
 	if err != nil {
 		return Prepared{}, err
 	}
-	world.Input.Acknowledged = acknowledge
-	plan, err := preview.Run(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
+	state.Input.Acknowledged = acknowledge
+	plan, err := preview.Run(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, state)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -62,8 +62,8 @@ func Prepare(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, 
 // Empty reports whether the specification already has the values of the revision.
 func (r Prepared) Empty() bool { return len(r.patch) == 0 }
 
-// Apply makes the rollback, with the acknowledgement of the plan if it needs one, and returns the generation of the Network. The
-// caller has checked that the plan applies. It fails if the Network has changed since it was planned.
+// Apply performs the rollback, with the acknowledgement of the plan if it needs one, and returns the generation of the Network. The
+// caller has checked that the plan applies. It fails if the Network has changed since Prepare.
 func (r Prepared) Apply(ctx context.Context, cluster preview.Cluster) (int64, error) {
 	body := map[string]any{"spec": r.patch}
 	if r.Plan.Acknowledgement != "" {
@@ -76,23 +76,23 @@ func (r Prepared) Apply(ctx context.Context, cluster preview.Cluster) (int64, er
 	return generation, nil
 }
 
-// current names the active revision.
+// current is the name of the active revision.
 const current = "current"
 
-// refused reports whether the operator refuses the specification as it is, for good or until it is acknowledged.
-func refused(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[string]any) bool {
+// refused reports whether the operator refuses the current specification, permanently or until it is acknowledged.
+func refused(ctx context.Context, p pipeline.Pipeline, s preview.State, object map[string]any) bool {
 	var present operatorv1.Network
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
-		return false // reported by who reads it next
+		return false // the next read reports the error
 	}
-	in := w.Input
+	in := s.Input
 	in.Desired, in.Acknowledged = &present.Spec, present.Annotations[pipeline.AcknowledgeAnnotation]
 	_, err := p.Run(ctx, in, pipeline.Check)
 	return pipeline.RefusalsOf(err) != nil
 }
 
-// revision finds the one to return to: the one that is named, or else the last one that differs and was healthy, or at
-// least was applied.
+// revision returns the target revision: the named one, or else the last one that differs and was healthy, or at least
+// applied.
 func revision(r preview.Records, name string) (applied.Revision, error) {
 	if name == current {
 		name = strconv.Itoa(r.Record.BaselineNumber())
@@ -115,7 +115,7 @@ func revision(r preview.Records, name string) (applied.Revision, error) {
 	return applied.Revision{}, errors.New("no earlier revision differs from the active one; cno history lists the revisions, and cno rollback current undoes an edit that is not applied")
 }
 
-// hashOf names what is applied: going back to the same would change nothing.
+// hashOf returns the hash of the applied specification: a rollback to the same would change nothing.
 func hashOf(r applied.Record) string {
 	if r.Unfinished() {
 		return r.Intent.Hash()
@@ -123,9 +123,9 @@ func hashOf(r applied.Record) string {
 	return r.Applied.Hash()
 }
 
-// back returns the merge patch for the specification that makes it what it was in a revision, and the Network that it
-// makes. What is written stays as it is written where it means the same.
-func back(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[string]any, target applied.Revision) (map[string]any, *operatorv1.Network, error) {
+// back returns the merge patch that restores the specification of a revision, and the resulting Network. Values with
+// the same meaning keep their spelling.
+func back(ctx context.Context, p pipeline.Pipeline, s preview.State, object map[string]any, target applied.Revision) (map[string]any, *operatorv1.Network, error) {
 	var present operatorv1.Network
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
 		return nil, nil, fmt.Errorf("read network: %w", err)
@@ -135,7 +135,7 @@ func back(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[
 		return nil, nil, err
 	}
 	base := &present.Spec
-	in := w.Input
+	in := s.Input
 	in.Desired = base
 	if res, err := p.Run(ctx, in, pipeline.Fill); err == nil {
 		base = res.Spec

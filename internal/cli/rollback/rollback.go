@@ -1,4 +1,4 @@
-// Package rollback is `cno rollback`: back to a network that was applied before, if the way back is safe or
+// Package rollback implements `cno rollback`, which returns to a previous revision if the change is safe or
 // acknowledged.
 package rollback
 
@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rolloutwatch"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	acknowledge   string
 	watch, dryRun bool
@@ -27,7 +27,7 @@ type options struct {
 	cluster       kubeconfig.Flags
 }
 
-// New makes the command.
+// New creates the command.
 func New(p pipeline.Pipeline) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -99,11 +99,11 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 	if err != nil || !o.watch {
 		return err
 	}
-	return o.follow(cmd, cluster, generation)
+	return o.watchRollout(cmd, cluster, generation)
 }
 
-// done is the answer in JSON and YAML: the plan, the revision it leads back to, and whether it was applied, with the
-// generation that came of it.
+// done is the output in JSON and YAML: the plan, the target revision, and whether it was applied, with the resulting
+// generation.
 type done struct {
 	preview.Result
 	Revision   int   `json:"revision"`
@@ -111,7 +111,7 @@ type done struct {
 	Generation int64 `json:"generation,omitempty"`
 }
 
-// nothing ends without a change: there is none to make, it is not to be made, or it may not be.
+// nothing ends without a change: there is none, a dry run was requested, or it is refused.
 func (o *options) nothing(out io.Writer, plan preview.Result, revision int) error {
 	if !o.form.ForPeople() {
 		if err := o.form.Write(out, done{Result: plan, Revision: revision}); err != nil {
@@ -124,8 +124,8 @@ func (o *options) nothing(out io.Writer, plan preview.Result, revision int) erro
 	return nil
 }
 
-// follow reports how the rollout goes: on standard error, where the answer is for a program.
-func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, generation int64) error {
+// watchRollout reports the progress of the rollout: on standard error if the output is JSON or YAML.
+func (o *options) watchRollout(cmd *cobra.Command, cluster preview.Cluster, generation int64) error {
 	out := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
 		out = cmd.ErrOrStderr()

@@ -43,7 +43,7 @@ func TestARefusedEditIsNotTheActiveRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := preview.World{Input: pipeline.Input{Applied: res.Spec, Revision: 7, Cluster: known}}
+	s := preview.State{Input: pipeline.Input{Applied: res.Spec, Revision: 7, Cluster: known}}
 	for _, row := range []struct {
 		why, services, level string
 		want                 bool
@@ -53,7 +53,7 @@ func TestARefusedEditIsNotTheActiveRevision(t *testing.T) {
 		{"an unsafe edit", "10.97.0.0/16", "", true},
 		{"an invalid edit", "10.96.0.0/33", "", true},
 	} {
-		if got := refused(t.Context(), p, w, network(t, row.services, row.level)); got != row.want {
+		if got := refused(t.Context(), p, s, network(t, row.services, row.level)); got != row.want {
 			t.Errorf("%s: refused is %v", row.why, got)
 		}
 	}

@@ -23,13 +23,13 @@ import (
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
-// The names of what is read.
+// The names of the objects to read.
 const (
 	operatorDeployment  = "network-operator"
 	clusterOperatorName = "network"
 )
 
-// open makes a client for a cluster, and the clock of its API server.
+// open creates a client for a cluster and the clock of its API server.
 func open(config *rest.Config, now func() time.Time) (client.Reader, *kubeconfig.Clock, error) {
 	config = rest.CopyConfig(config)
 	clock := kubeconfig.NewClock(config, now)
@@ -46,8 +46,8 @@ func open(config *rest.Config, now func() time.Time) (client.Reader, *kubeconfig
 	return c, clock, nil
 }
 
-// gather reads what exists. A kind that is not served is as good as absent; what the user has no permission to read is
-// listed in unreadable. The network itself must be readable.
+// gather reads the existing objects. Objects whose API is unavailable count as absent; those that the user has no permission
+// to read are listed in unreadable. The network itself must be readable.
 func gather(ctx context.Context, c client.Reader, namespace string) (found, error) {
 	f := found{namespace: namespace}
 	network := &operatorv1.Network{}
@@ -80,7 +80,7 @@ func gather(ctx context.Context, c client.Reader, namespace string) (found, erro
 	return f, errors.Join(errs[:]...)
 }
 
-// get reads an object, if one exists that the user may read.
+// get reads an object; false if it does not exist or the user may not read it.
 func (f *found) get(ctx context.Context, c client.Reader, key client.ObjectKey, o client.Object) (bool, error) {
 	err := c.Get(ctx, key, o)
 	_, isNetwork := o.(*operatorv1.Network)
@@ -90,7 +90,7 @@ func (f *found) get(ctx context.Context, c client.Reader, key client.ObjectKey, 
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return false, nil
 	case apierrors.IsForbidden(err) && !isNetwork:
-		if _, ours := o.(*configv1.ClusterOperator); !ours {
+		if _, optional := o.(*configv1.ClusterOperator); !optional {
 			f.unreadable = append(f.unreadable, fmt.Sprintf("%s %s", kindOf(o), key))
 		}
 		return false, nil
@@ -99,7 +99,7 @@ func (f *found) get(ctx context.Context, c client.Reader, key client.ObjectKey, 
 	}
 }
 
-// kindOf names the kind of an object that is read besides the network.
+// kindOf returns the kind of an object that is read in addition to the network.
 func kindOf(o client.Object) string {
 	switch o.(type) {
 	case *appsv1.Deployment:

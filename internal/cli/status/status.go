@@ -1,6 +1,6 @@
-// Package status is `cno status`: how the network of a cluster is, component by component.
+// Package status implements `cno status`, which prints the state of the network of a cluster by component.
 //
-// It reads what the operator has published and whether the operator runs, and judges nothing itself.
+// It reads the conditions that the operator has published and whether the operator runs; it decides no conditions itself.
 package status
 
 import (
@@ -21,16 +21,16 @@ import (
 
 // The exit statuses besides those of all commands.
 const (
-	// Ill is a network that is absent, not available or degraded, or whose state is unknown.
-	Ill = 1
-	// Moving is a network that works, and is being changed.
-	Moving = 3
+	// Unhealthy means that the network is absent, unavailable or degraded, or that its state is unknown.
+	Unhealthy = 1
+	// Changing means that the network works and is being changed.
+	Changing = 3
 )
 
-// interval is how often --watch looks.
+// interval is the interval at which --watch reads the state.
 const interval = time.Second
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	cluster kubeconfig.Flags
 	form    output.Format
@@ -39,7 +39,7 @@ type options struct {
 	timeout time.Duration
 }
 
-// New makes the command. colored says whether the standard output is a terminal that wants colours; now is the clock.
+// New creates the command. colored reports whether the standard output is a terminal with colours; now is the clock.
 func New(colored func() bool, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -79,9 +79,9 @@ wrong. With --watch and --wait, it is that of the last observation.`,
 	return cmd
 }
 
-// run looks once, or with --watch until the context ends, or with --wait until the network is healthy.
+// run prints the state once, or with --watch until the context ends, or with --wait until the network is healthy.
 func run(ctx context.Context, c client.Reader, o options, p printer) error {
-	v, err := Look(ctx, c, o.cluster.Namespace, p.now)
+	v, err := Read(ctx, c, o.cluster.Namespace, p.now)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 			return o.ended(ctx, v)
 		case <-tick.C:
 		}
-		next, err := Look(ctx, c, o.cluster.Namespace, p.now)
+		next, err := Read(ctx, c, o.cluster.Namespace, p.now)
 		if ctx.Err() != nil {
 			return o.ended(ctx, v)
 		}
@@ -122,12 +122,12 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 	}
 }
 
-// done returns whether no further observation is needed.
+// done reports whether no further observation is needed.
 func (o *options) done(v View) bool {
 	return !o.watch && !o.wait || o.wait && v.State == healthy
 }
 
-// ended is the result after the context has ended: with --wait, the network did not become healthy in time.
+// ended returns the result after the context has ended: with --wait, the network did not become healthy in time.
 func (o *options) ended(ctx context.Context, v View) error {
 	err := orExit(nil, v)
 	var code *exit.Code
@@ -137,9 +137,9 @@ func (o *options) ended(ctx context.Context, v View) error {
 	return err
 }
 
-// Look reads the state of a network once. namespace is the operator's, now the clock of the API server. What c may not read makes the
-// state unknown; that the network itself cannot be read is an error.
-func Look(ctx context.Context, c client.Reader, namespace string, now func() time.Time) (View, error) {
+// Read reads the state of a network once. namespace is that of the operator, now the clock of the API server. Objects that c may not
+// read make the state unknown; for the network itself that is an error.
+func Read(ctx context.Context, c client.Reader, namespace string, now func() time.Time) (View, error) {
 	f, err := gather(ctx, c, namespace)
 	if err != nil {
 		return View{}, err
@@ -147,21 +147,21 @@ func Look(ctx context.Context, c client.Reader, namespace string, now func() tim
 	return view(f, now())
 }
 
-// orExit returns an error, or the exit status for what was seen.
+// orExit returns err, or the exit status for a view.
 func orExit(err error, v View) error {
 	switch {
 	case err != nil:
 		return err
 	case v.State == progressing:
-		return &exit.Code{Status: Moving}
+		return &exit.Code{Status: Changing}
 	case v.State != healthy:
-		return &exit.Code{Status: Ill}
+		return &exit.Code{Status: Unhealthy}
 	default:
 		return nil
 	}
 }
 
-// printer prints answers.
+// printer prints views.
 type printer struct {
 	w       io.Writer
 	form    output.Format

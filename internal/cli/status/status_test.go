@@ -160,7 +160,7 @@ Flannel     True        False         False      v1        5m
 KubeProxy   True        False         False      v1        5m
 NodeMTU     -           -             False      -         5m
 `, 0},
-		{"a component crashes, and another controller has trouble", func() *world {
+		{"a component crashes, and another controller reports a problem", func() *world {
 			w := well(condition("Degraded", "True", "CrashLoopBackOff", crash), condition("FlannelDegraded", "True", "CrashLoopBackOff", crash))
 			data, _ := json.Marshal([]osv1.OperatorCondition{condition("ProxyConfigDegraded", "True", "InvalidProxyConfig", "a\nb")})
 			w.data[decided.KeyControllers] = string(data)
@@ -176,7 +176,7 @@ KubeProxy     True        False         False      v1        5m
 NodeMTU       -           -             False      -         5m
 ProxyConfig   -           -             True       -         5m      a; b
 `, 1},
-		{"a network that starts says what it waits for", well(condition("Available", "False", "Startup", "The network is starting up"), condition("Progressing", "True", "Deploying", "waits")), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+		{"a starting network reports what it waits for", well(condition("Available", "False", "Startup", "The network is starting up"), condition("Progressing", "True", "Deploying", "waits")), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
 State:   unavailable
 
 NAME        AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
@@ -191,7 +191,7 @@ NodeMTU     -           -             False      -         5m
 NAME       AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
 operator   False       -             -          -         -       Deployment ons/network-operator does not exist; conditions may be out of date
 `, 1},
-		{"OpenShift says that there is no network", &world{served: true, found: found{clusterOperator: &configv1.ClusterOperator{Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
+		{"OpenShift reports that there is no network", &world{served: true, found: found{clusterOperator: &configv1.ClusterOperator{Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
 			{Type: "Degraded", Status: "True", Reason: "NoOperConfig", Message: "Failed to get networks.operator.openshift.io cluster"}}}}}}, `Network: Network.operator.openshift.io/cluster does not exist
 
 NAME              AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
@@ -214,10 +214,10 @@ func TestExitStatusFollowsTheState(t *testing.T) {
 		world  *world
 		status int
 	}{
-		{"a change that is rolled out", well(condition("Progressing", "True", "Deploying", "m")), Moving},
-		{"an operator that does not run, although all looks well", func() *world { w := well(); w.operator.Status.AvailableReplicas = 0; return w }(), Ill},
-		{"a network that is down", well(condition("Available", "False", "WorkloadDown", "m")), Ill},
-		{"conditions that are not there yet", &world{found: found{network: &operatorv1.Network{}}}, Ill},
+		{"a change that is rolled out", well(condition("Progressing", "True", "Deploying", "m")), Changing},
+		{"an operator that does not run, although all looks well", func() *world { w := well(); w.operator.Status.AvailableReplicas = 0; return w }(), Unhealthy},
+		{"a network that is down", well(condition("Available", "False", "WorkloadDown", "m")), Unhealthy},
+		{"missing conditions", &world{found: found{network: &operatorv1.Network{}}}, Unhealthy},
 		{"a ConfigMap that cannot be read", func() *world { w := well(); w.data[decided.KeyVersions] = "{"; return w }(), exit.Unusable},
 	} {
 		if _, status := show(t, row.world, options{}); status != row.status {
@@ -258,7 +258,7 @@ func TestWatchPrintsWhatHasChangedAndEndsWithTheLastState(t *testing.T) {
 	if n := strings.Count(out.String(), "NAME"); n != 2 || !strings.Contains(out.String(), "moves") {
 		t.Errorf("printed %d times:\n%s", n, out.String())
 	}
-	if code, is := errors.AsType[*exit.Code](err); !is || code.Status != Moving {
+	if code, is := errors.AsType[*exit.Code](err); !is || code.Status != Changing {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestWaitEndsWhenTheNetworkIsHealthyOrTheTimeoutExpires(t *testing.T) {
 	}{
 		{"healthy at once", 1, 0, 1, ""},
 		{"healthy after a rollout", 4, 0, 2, ""},
-		{"a rollout that does not end", 0, Moving, 1, "the network is progressing after 1m0s; cno doctor lists problems"},
+		{"a rollout that does not end", 0, Changing, 1, "the network is progressing after 1m0s; cno doctor lists problems"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w, looks := well(moving), 0
@@ -339,7 +339,7 @@ func TestTheStateIsUnknownWhileTheOperatorCannotBeObserved(t *testing.T) {
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			out, status := show(t, row.world, options{})
-			if first := strings.SplitN(out, "\n", 3)[1]; !strings.HasPrefix(first, "State:   unknown (") || !strings.Contains(first, row.message) || status != Ill {
+			if first := strings.SplitN(out, "\n", 3)[1]; !strings.HasPrefix(first, "State:   unknown (") || !strings.Contains(first, row.message) || status != Unhealthy {
 				t.Errorf("exit status %d:\n%s", status, out)
 			}
 			out, _ = show(t, row.world, options{form: "json"})

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// The colours of statuses, as terminals know them.
+// The escape sequences of colours.
 const (
 	green  = "\x1b[32m"
 	yellow = "\x1b[33m"
@@ -19,7 +19,7 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// Print writes the summary and the table for people. now is the clock for ages; colored marks rows with the colours of terminals.
+// Print writes the summary and the table as text. Ages are relative to now; colored adds terminal colours.
 func (v View) Print(w io.Writer, now time.Time, colored bool) error {
 	var text strings.Builder
 	v.summary(&text)
@@ -71,7 +71,7 @@ func (v View) summary(w *strings.Builder) {
 	fmt.Fprintln(w)
 }
 
-// trimmed drops blanks at the ends of lines, which empty cells leave.
+// trimmed drops trailing blanks of lines, which result from empty cells.
 func trimmed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -80,8 +80,8 @@ func trimmed(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// colored gives the state and each row that is not as it should be its colour. Colours come after the table is laid out:
-// they have no width.
+// colored adds colours to the state and to each row with a problem. That comes after the layout of the table, since escape
+// sequences have no width.
 func (v View) colored(text string) string {
 	lines := strings.Split(text, "\n")
 	first := len(lines) - 1 - len(v.Components)

@@ -18,9 +18,9 @@ import (
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
-// found is what was read from the cluster. What does not exist is nil.
+// found has the objects of the cluster. Those that do not exist are nil.
 type found struct {
-	// namespace is the operator's.
+	// namespace is that of the operator.
 	namespace string
 	network   *operatorv1.Network
 	operator  *appsv1.Deployment
@@ -34,7 +34,7 @@ type found struct {
 	clusterOperator *configv1.ClusterOperator
 }
 
-// The states that a network is in, the best first.
+// The states of a network, the best first.
 const (
 	healthy     = "healthy"
 	progressing = "progressing"
@@ -44,23 +44,23 @@ const (
 	absent      = "absent"
 )
 
-// View is the answer, as it is printed as JSON and YAML.
+// View is the output, as printed in JSON and YAML.
 type View struct {
 	// State is healthy, progressing, degraded, unavailable, unknown or absent.
 	State string `json:"state"`
-	// Why is why the state is unknown; empty otherwise.
+	// Why is the reason why the state is unknown; empty otherwise.
 	Why string `json:"why,omitempty"`
-	// Network is left out if there is none.
+	// Network is nil if there is none.
 	Network *Network `json:"network,omitempty"`
-	// Paused is left out unless the operator is paused.
+	// Paused is nil unless the operator is paused.
 	Paused *Pause `json:"paused,omitempty"`
-	// Warnings are annotations without effect, in sentences.
+	// Warnings are sentences about annotations without effect.
 	Warnings []string `json:"warnings,omitempty"`
 	// Components are the operator, the network as a whole, its components, and the operator's other controllers.
 	Components []Component `json:"components"`
 }
 
-// Pause is who has paused the operator, since when (RFC 3339) and why, as far as the annotations say.
+// Pause records who paused the operator, when (RFC 3339) and why, according to the annotations.
 type Pause struct {
 	By     string `json:"by,omitempty"`
 	Since  string `json:"since,omitempty"`
@@ -75,7 +75,7 @@ func pause(annotations map[string]string) *Pause {
 	return &Pause{By: annotations[pipeline.PausedByAnnotation], Since: annotations[pipeline.PausedAtAnnotation], Reason: annotations[pipeline.PausedReasonAnnotation]}
 }
 
-// String is the pause as a line for people.
+// String returns the pause as a line of text.
 func (p Pause) String() string {
 	text := "yes"
 	for _, part := range [...][2]string{{" by ", p.By}, {" since ", p.Since}, {": ", p.Reason}} {
@@ -86,19 +86,19 @@ func (p Pause) String() string {
 	return text + ". Nothing is changed or repaired until: cno resume"
 }
 
-// Network is the network as it was asked for.
+// Network is the configured network.
 type Network struct {
 	Type           string   `json:"type"`
 	ClusterNetwork []string `json:"clusterNetwork"`
 	ServiceNetwork []string `json:"serviceNetwork"`
-	// Version is that of the operator whose work runs everywhere; empty if none does yet.
+	// Version is the version of the operator whose rollout has finished; empty if there is none yet.
 	Version            string `json:"version,omitempty"`
 	Generation         int64  `json:"generation"`
 	ObservedGeneration int64  `json:"observedGeneration"`
 	Ready              bool   `json:"ready"`
 }
 
-// Component is a row of the table. Its statuses are True, False, or empty if the component has none.
+// Component is a row of the table. Its statuses are True, False, or empty if the component has no such condition.
 type Component struct {
 	Name        string    `json:"name"`
 	Available   string    `json:"available,omitempty"`
@@ -106,12 +106,12 @@ type Component struct {
 	Degraded    string    `json:"degraded,omitempty"`
 	Version     string    `json:"version,omitempty"`
 	Since       time.Time `json:"since,omitzero"`
-	// Reason is that of the condition that Message is of.
+	// Reason is that of the condition with Message.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// view makes the answer of what was found.
+// view returns the output for the objects that were found.
 func view(f found, now time.Time) (View, error) {
 	v := View{State: absent, Components: []Component{operatorRow(f, now)}}
 	versions, controllers, err := decode(f.data)
@@ -142,7 +142,7 @@ func view(f found, now time.Time) (View, error) {
 	return v, nil
 }
 
-// decode reads the ConfigMap operator-status.
+// decode decodes the ConfigMap operator-status.
 func decode(data map[string]string) (versions map[string]string, controllers []osv1.OperatorCondition, err error) {
 	for key, into := range map[string]any{decided.KeyVersions: &versions, decided.KeyControllers: &controllers} {
 		if text := data[key]; text != "" {
@@ -171,8 +171,8 @@ func summary(n *operatorv1.Network) *Network {
 	return s
 }
 
-// operatorRow is whether the operator works: if it does not, the published conditions may be out of date. It is Unknown if
-// the user has no permission to find out.
+// operatorRow returns the row of the operator: if it does not work, the published conditions may be out of date. It is Unknown
+// if the user lacks the permission to read its objects.
 func operatorRow(f found, now time.Time) Component {
 	c := Component{Name: "operator", Version: f.release}
 	d := f.operator
@@ -200,7 +200,7 @@ func operatorRow(f found, now time.Time) Component {
 	return c
 }
 
-// led makes the row of an operator whose pods are available False if none of them has renewed the lease lately.
+// led sets the row of an operator with available pods to False if none of them has renewed the lease recently.
 func (c *Component) led(f found, now time.Time) {
 	text := fmt.Sprintf("no replica of the operator holds Lease %s/%s", f.namespace, decided.LeaseName)
 	if f.lease != nil {
@@ -214,8 +214,8 @@ func (c *Component) led(f found, now time.Time) {
 	c.Message = fmt.Sprintf("%s; conditions may be out of date. Run: kubectl -n %s logs deployment/%s", text, f.namespace, operatorDeployment)
 }
 
-// operatorSince is since when the operator's row has been as it is: an operator that does not work has not since the last
-// renewal of its lease. It is the zero time if nothing says so.
+// operatorSince returns the time of the last transition of the operator's row: an operator that does not work has stopped at
+// the last renewal of its lease. It returns the zero time if unknown.
 func operatorSince(f found, c Component) time.Time {
 	if c.Available == "False" && f.lease != nil {
 		return decided.Renewed(f.lease)
@@ -223,9 +223,9 @@ func operatorSince(f found, c Component) time.Time {
 	if f.operator == nil || c.Available != "True" {
 		return time.Time{}
 	}
-	for _, have := range f.operator.Status.Conditions {
-		if have.Type == appsv1.DeploymentAvailable {
-			return have.LastTransitionTime.Time
+	for _, c := range f.operator.Status.Conditions {
+		if c.Type == appsv1.DeploymentAvailable {
+			return c.LastTransitionTime.Time
 		}
 	}
 	return time.Time{}
@@ -239,12 +239,12 @@ func clusterOperatorRow(o *configv1.ClusterOperator) Component {
 	return row("clusteroperator", "", conditions, "")
 }
 
-// names returns which components conditions are about, sorted.
+// names returns the components that have conditions, sorted.
 func names(conditions []osv1.OperatorCondition) []string {
 	set := map[string]bool{}
 	for _, c := range conditions {
 		for _, suffix := range []string{"Available", "Progressing", "Degraded"} {
-			if name, is := strings.CutSuffix(c.Type, suffix); is && name != "" {
+			if name, ok := strings.CutSuffix(c.Type, suffix); ok && name != "" {
 				set[name] = true
 			}
 		}
@@ -260,34 +260,34 @@ func find(conditions []osv1.OperatorCondition, name string) (osv1.OperatorCondit
 	return conditions[i], true
 }
 
-// row is that of a component, whose conditions have its name in front. The message is the gravest that there is.
+// row returns the row of a component, whose conditions begin with prefix. The message is the most severe one.
 func row(name, prefix string, conditions []osv1.OperatorCondition, version string) Component {
 	c := Component{Name: name, Version: version}
-	var told bool
+	var problem bool
 	for _, which := range []struct {
 		suffix string
 		bad    osv1.ConditionStatus
 		into   *string
 	}{{"Available", osv1.ConditionFalse, &c.Available}, {"Degraded", osv1.ConditionTrue, &c.Degraded}, {"Progressing", osv1.ConditionTrue, &c.Progressing}} {
-		have, exists := find(conditions, prefix+which.suffix)
+		condition, exists := find(conditions, prefix+which.suffix)
 		if !exists {
 			continue
 		}
-		*which.into = string(have.Status)
-		if have.LastTransitionTime.After(c.Since) {
-			c.Since = have.LastTransitionTime.Time
+		*which.into = string(condition.Status)
+		if condition.LastTransitionTime.After(c.Since) {
+			c.Since = condition.LastTransitionTime.Time
 		}
-		// That something starts up says less than what is waited for.
-		if have.Status == which.bad && (!told || c.Reason == "Startup") {
-			c.Reason, c.Message, told = have.Reason, have.Message, true
-		} else if have.Message != "" && !told {
-			c.Reason, c.Message = have.Reason, have.Message
+		// Startup is less specific than the reason of Progressing.
+		if condition.Status == which.bad && (!problem || c.Reason == "Startup") {
+			c.Reason, c.Message, problem = condition.Reason, condition.Message, true
+		} else if condition.Message != "" && !problem {
+			c.Reason, c.Message = condition.Reason, condition.Message
 		}
 	}
 	return c
 }
 
-// state is that of the network as a whole.
+// state returns the state of the network as a whole.
 func state(c Component) string {
 	switch {
 	case c.Available != "True":
@@ -301,7 +301,7 @@ func state(c Component) string {
 	}
 }
 
-// worse returns a state, or degraded if a controller is and the state is a better one.
+// worse returns the worse of a state and degraded if a controller is degraded; otherwise the state.
 func worse(state string, c Component) string {
 	if c.Degraded == "True" && (state == healthy || state == progressing) {
 		return degraded

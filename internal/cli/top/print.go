@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
 
@@ -58,7 +59,7 @@ func (s screen) nodes(w *strings.Builder) {
 	fmt.Fprintln(w)
 	for i, n := range s.Attention {
 		if i == mostRows {
-			fmt.Fprintf(w, "  and %d more\n", len(s.Attention)-i)
+			fmt.Fprintln(w, " ", phrase.More(len(s.Attention)-i))
 			break
 		}
 		fmt.Fprintf(w, "  %s: %s: %s\n", n.Name, n.State, n.Why)
@@ -72,7 +73,7 @@ func (s screen) checks(w *strings.Builder, now time.Time) {
 	fmt.Fprintf(w, "Paths: %d of %d connectivity checks reach their target\n", s.Checks-len(s.Failing), s.Checks)
 	for i, c := range s.Failing {
 		if i == mostRows {
-			fmt.Fprintf(w, "  and %d more\n", len(s.Failing)-i)
+			fmt.Fprintln(w, " ", phrase.More(len(s.Failing)-i))
 			break
 		}
 		fmt.Fprintf(w, "  %s -> %s: fails for %s: %s\n", c.Source, c.Target, age(c, now), c.Message)
@@ -86,7 +87,7 @@ func age(c page.Check, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(c.Since)))
 }
 
-// bar is a share as characters that every terminal has.
+// bar returns a share as a bar of ASCII characters.
 func bar(part, whole float64) string {
 	filled := 0
 	if whole > 0 {

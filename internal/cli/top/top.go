@@ -1,4 +1,4 @@
-// Package top is `cno top`: the overview of the network in a terminal, redrawn in place whenever it changes.
+// Package top implements `cno top`, which shows an overview of the network in a terminal and redraws it on changes.
 package top
 
 import (
@@ -19,41 +19,41 @@ import (
 )
 
 const (
-	// gather is how long changes are gathered before the screen is drawn again, and ages how often it is drawn without a change.
+	// gather is how long changes are batched before the screen is redrawn, and ages the interval at which it is redrawn without a change.
 	gather = 200 * time.Millisecond
 	ages   = 5 * time.Second
-	// mostRows is how many nodes and checks are listed.
+	// mostRows is the maximum number of nodes and of checks that are listed.
 	mostRows = 10
-	// width is that of a bar, in characters.
+	// width is the width of a bar in characters.
 	width = 30
 )
 
-// Sequences of terminals: the alternate screen, and the top left corner with everything below erased.
+// Escape sequences: the alternate screen, and the top left corner with everything below erased.
 const (
 	enter = "\x1b[?1049h\x1b[?25l"
 	leave = "\x1b[?25h\x1b[?1049l"
 	home  = "\x1b[H\x1b[J"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	form    output.Format
 	cluster kubeconfig.Flags
 }
 
-// screen is what is drawn.
+// screen is the content of the screen.
 type screen struct {
 	Overview page.Overview `json:"overview"`
-	// Nodes are how many nodes are in each state, and Attention those that do not work.
+	// Nodes has the number of nodes in each state, and Attention the nodes with problems.
 	Nodes     map[string]int `json:"nodes"`
 	Attention []page.Node    `json:"attention"`
 	Pools     []page.Pool    `json:"pools"`
-	// Failing are the connectivity checks that fail, of Checks.
+	// Failing are the failing connectivity checks among Checks.
 	Failing []page.Check `json:"failing"`
 	Checks  int          `json:"checks"`
 }
 
-// New makes the command. terminal says whether the standard output is a terminal, now is the clock.
+// New creates the command. terminal reports whether the standard output is a terminal, now is the clock.
 func New(operands provider.Operands, terminal func() bool, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -106,9 +106,9 @@ func (o *options) run(ctx context.Context, w io.Writer, c *live.Cluster, termina
 	return group.Wait()
 }
 
-// once prints what there is.
+// once prints the screen once.
 func (o *options) once(ctx context.Context, w io.Writer, s page.Source) error {
-	seen, err := look(ctx, s)
+	seen, err := observe(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (o *options) once(ctx context.Context, w io.Writer, s page.Source) error {
 	return seen.print(w, s.Now(), false)
 }
 
-// redraw draws the screen until the context ends, and leaves the terminal as it was.
+// redraw draws the screen until the context ends, and restores the terminal.
 func redraw(ctx context.Context, w io.Writer, s page.Source, changed <-chan struct{}) (err error) {
 	if _, err := io.WriteString(w, enter); err != nil {
 		return err
@@ -129,7 +129,7 @@ func redraw(ctx context.Context, w io.Writer, s page.Source, changed <-chan stru
 		}
 	}()
 	for {
-		seen, err := look(ctx, s)
+		seen, err := observe(ctx, s)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -139,7 +139,7 @@ func redraw(ctx context.Context, w io.Writer, s page.Source, changed <-chan stru
 		} else if err := seen.print(&text, s.Now(), true); err != nil {
 			return err
 		}
-		// One write: the terminal shows no half of a screen.
+		// A single write, so that the terminal never shows a partial screen.
 		if _, err := io.WriteString(w, home+text.String()+"\nCtrl-C ends\n"); err != nil {
 			return err
 		}
@@ -157,8 +157,8 @@ func redraw(ctx context.Context, w io.Writer, s page.Source, changed <-chan stru
 	}
 }
 
-// look reads what is drawn.
-func look(ctx context.Context, s page.Source) (screen, error) {
+// observe reads the content of the screen.
+func observe(ctx context.Context, s page.Source) (screen, error) {
 	overview, err := s.Overview(ctx)
 	if err != nil {
 		return screen{}, err

@@ -1,4 +1,4 @@
-// Package trace is `cno trace`: what becomes of a packet from a pod to another pod, a Service, an address or a name, and of its reply.
+// Package trace implements `cno trace`, which traces a packet from a pod to another pod, a Service, an address or a name, and its reply.
 package trace
 
 import (
@@ -27,7 +27,7 @@ import (
 	way "github.com/cluster-network-operator/cno/internal/trace"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	protocol string
 	port     uint16
@@ -38,7 +38,7 @@ type options struct {
 	cluster  kubeconfig.Flags
 }
 
-// New makes the command.
+// New creates the command.
 func New(registry pipeline.Registry) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -104,13 +104,13 @@ func (o *options) run(cmd *cobra.Command, registry pipeline.Registry, from, to s
 	return err
 }
 
-// The limits of requests a second.
+// The rate limits of requests.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 100
 )
 
-// open makes the clients, and reads which network the cluster has.
+// open creates the clients and reads the network type of the cluster.
 func open(ctx context.Context, config *rest.Config, namespace string, registry pipeline.Registry) (way.Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce

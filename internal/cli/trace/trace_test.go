@@ -77,7 +77,7 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"it passes", []string{"default/client", "default/web:80", "--objects-only"}, exit.OK, "Result: the packet and its reply pass."},
 		{"a policy stops it", []string{"default/client", "default/db", "--port", "80", "--objects-only"}, exit.Refused, "no ingress rule of NetworkPolicy default/closed allows it"},
-		{"the network cannot be asked", []string{"default/client", "default/web:80"}, exit.OK, "what the network has installed was not looked at as a whole: find the master that leads"},
+		{"the network cannot be asked", []string{"default/client", "default/web:80"}, exit.OK, "the state of the network could not be read completely: find the master that leads"},
 		{"a pod that does not exist", []string{"default/clinet", "default/web:80"}, exit.Refused, "did you mean default/client?"},
 		{"no port", []string{"default/client", "default/web"}, exit.Unusable, "which port of TCP?"},
 		{"no such protocol", []string{"default/client", "default/web:80", "--protocol", "icmp"}, exit.Unusable, `protocol "ICMP" is not TCP, UDP or SCTP`},

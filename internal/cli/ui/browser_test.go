@@ -31,7 +31,7 @@ var pages = []visit{
 	{"nodes", "/nodes", `document.querySelectorAll(".map rect").length === 9`},
 	{"node", "/nodes/worker-1", `document.body.innerText.includes("10.244.4.0/24")`},
 	{"paths", "/paths", `document.body.innerText.includes("All 24 connectivity checks reach")`},
-	{"change", "/change", `document.querySelector("#plan")?.dataset.verdict === "unchanged"`},
+	{"change", "/change", `document.querySelector("#plan")?.dataset.decision === "unchanged"`},
 	{"history", "/history", `document.body.innerText.includes("Revision 2 (active)")`},
 	{"hosts", "/hosts", `document.querySelectorAll(".picture rect").length > 3`},
 	{"pods", "/pods?from=shop%2Fjob&to=shop%2Fdb&port=5432&protocol=TCP", `document.body.innerText.includes("Flannel does not enforce NetworkPolicies")`},
@@ -150,7 +150,7 @@ func changed(t *testing.T, w *world, b *browser.Page, address string) {
 		b.Do(fmt.Sprintf(`(() => { const s = document.getElementById(%q); s.value = %q; s.dispatchEvent(new Event("input")); s.dispatchEvent(new Event("change")); })()`, id, value))
 	}
 	write("spec-defaultNetwork-flannelConfig-backend", "vxlan")
-	b.Wait("the change needs an acknowledgement", `document.querySelector("#plan").dataset.verdict === "needs-acknowledgement"`)
+	b.Wait("the change needs an acknowledgement", `document.querySelector("#plan").dataset.decision === "needs-acknowledgement"`)
 	b.Wait("the form writes YAML", `document.getElementById("yaml").value.includes("backend: vxlan")`)
 	b.Wait("it cannot be applied yet", `document.getElementById("apply").disabled`)
 	shoot(t, b, "change-acknowledge-1280")
@@ -158,7 +158,7 @@ func changed(t *testing.T, w *world, b *browser.Page, address string) {
 	b.Wait("it can be applied", `!document.getElementById("apply").disabled`)
 	write("spec-defaultNetwork-flannelConfig-backend", "host-gw")
 	write("spec-logLevel", "Debug")
-	b.Wait("another change is planned", `document.querySelector("#plan").dataset.verdict === "safe"`)
+	b.Wait("another change is planned", `document.querySelector("#plan").dataset.decision === "safe"`)
 	b.Do(`document.getElementById("force").click(); document.getElementById("apply").click()`)
 	b.Wait("it is applied", `document.body.innerText.includes("Applied as generation")`)
 	level := w.logLevel()
@@ -211,7 +211,7 @@ func TestAReaderSeesEverythingButTheButtons(t *testing.T) {
 	address, token := serve(t, "--kubeconfig", config)
 	b := browser.Start(t)
 	b.Open(address + "/change?token=" + token)
-	b.Wait("the plan", `document.querySelector("#plan")?.dataset.verdict`)
+	b.Wait("the plan", `document.querySelector("#plan")?.dataset.decision`)
 	b.Wait("no button", `!document.getElementById("apply") && document.body.innerText.includes("This user may not change the network")`)
 	b.Open(address + "/history")
 	b.Wait("the history without buttons", `document.body.innerText.includes("Revision 2 (active)") && document.querySelectorAll("main button").length === 0`)

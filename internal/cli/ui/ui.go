@@ -1,4 +1,5 @@
-// Package ui is `cno ui`: the network as pages in a browser, with the permissions of the user who runs it and nothing in the cluster.
+// Package ui implements `cno ui`, which serves a web interface for the network with the permissions of the user who runs it. It
+// installs nothing in the cluster.
 package ui
 
 import (
@@ -25,10 +26,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
 
-// firstObjects is how long the objects of a cluster may take to arrive.
+// firstObjects is the timeout of the initial sync of objects.
 const firstObjects = time.Minute
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	archive string
 	port    uint16
@@ -38,7 +39,7 @@ type options struct {
 	version string
 }
 
-// New makes the command. version is that of the program, now the clock.
+// New creates the command. version is that of the binary, now the clock.
 func New(p pipeline.Pipeline, version string, now func() time.Time) *cobra.Command {
 	o := options{version: version}
 	cmd := &cobra.Command{
@@ -122,7 +123,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.T
 	return group.Wait()
 }
 
-// ofArchive shows an archive. Its clock is the time at which it was written.
+// ofArchive shows an archive of cno doctor. Its clock is the time at which it was written.
 func (o *options) ofArchive(cmd *cobra.Command, p pipeline.Pipeline, name, object string) error {
 	a, err := archive.Open(o.archive)
 	if err != nil {
@@ -170,7 +171,7 @@ func (o *options) show(ctx context.Context, cmd *cobra.Command, options served.O
 	return nil
 }
 
-// open starts the browser of the desktop.
+// open opens an address in the default browser.
 func open(ctx context.Context, address string) error {
 	program := []string{"xdg-open"}
 	switch runtime.GOOS {

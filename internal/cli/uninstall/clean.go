@@ -22,21 +22,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// ownImage is the variable of the operator's image, which keeps a cleaned node's pod running.
+// ownImage is the variable of the operator's image, which keeps the pod of a cleaned node running.
 const ownImage = facts.OperatorImage
 
-// leaver is a DaemonSet that leaves something on nodes, and the one that takes it away; nil if there is none.
-type leaver struct {
+// agentSet is a DaemonSet that changes nodes, and the DaemonSet that cleans them; nil if there is none.
+type agentSet struct {
 	object
 	set, cleaner *appsv1.DaemonSet
 }
 
-// cleaners reads what is to be known of DaemonSets before they are deleted.
-func (r *remover) cleaners(ctx context.Context, sets []object) ([]leaver, error) {
+// cleaners reads DaemonSets and prepares their cleanup before they are deleted.
+func (r *remover) cleaners(ctx context.Context, sets []object) ([]agentSet, error) {
 	image := r.image(ctx)
-	var out []leaver
+	var out []agentSet
 	for _, o := range sets {
-		l := leaver{object: o, set: &appsv1.DaemonSet{}}
+		l := agentSet{object: o, set: &appsv1.DaemonSet{}}
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: o.name}, l.set)
 		if apierrors.IsNotFound(err) {
 			continue
@@ -55,7 +55,7 @@ func (r *remover) cleaners(ctx context.Context, sets []object) ([]leaver, error)
 	return out, nil
 }
 
-// image is the operator's own, by what it has published; empty if that is gone.
+// image returns the operator's image according to its published facts; "" if unknown.
 func (r *remover) image(ctx context.Context) string {
 	var cm corev1.ConfigMap
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: facts.ConfigMapName}, &cm); err != nil {
@@ -79,8 +79,8 @@ func hostDirectories(pod corev1.PodSpec) []string {
 	return out
 }
 
-// cleaner makes the DaemonSet that cleans nodes: the first container with its cleanup command, run to its end, and then
-// the operator's image, so that a clean node shows in the number of ready pods. It is nil if there is nothing to clean.
+// cleaner returns the DaemonSet that cleans nodes: its init container runs the cleanup command of the first container, then
+// the operator's image runs, so that ready pods count clean nodes. It returns nil if there is nothing to clean.
 func cleaner(set *appsv1.DaemonSet, image string) (*appsv1.DaemonSet, error) {
 	text, ok := set.Annotations[manifest.AnnotationCleanup]
 	if !ok {
@@ -115,9 +115,9 @@ func cleaner(set *appsv1.DaemonSet, image string) (*appsv1.DaemonSet, error) {
 	}, nil
 }
 
-// clean deletes a DaemonSet, and cleans the nodes that it ran on. Nodes that do not answer are listed, and hold nothing up.
-func (r *remover) clean(ctx context.Context, l leaver) error {
-	r.say("deleting %s", l.object)
+// clean deletes a DaemonSet and cleans its nodes. Unreachable nodes are listed and block nothing.
+func (r *remover) clean(ctx context.Context, l agentSet) error {
+	r.logf("deleting %s", l.object)
 	if err := r.delete(ctx, l.object); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 	if l.cleaner == nil {
 		return nil
 	}
-	r.say("cleaning the nodes of %s", l.object)
+	r.logf("cleaning the nodes of %s", l.object)
 	err := r.create(ctx, l.cleaner)
 	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		r.stays = append(r.stays, r.unclean(l.object, "its namespace was deleted first, so that no pod can clean nodes"))
@@ -142,10 +142,10 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 			return err
 		}
 		if s := last.Status; s.ObservedGeneration < last.Generation || s.NumberReady < s.DesiredNumberScheduled {
-			return errThere
+			return errRemaining
 		}
 		return nil
-	}, isThere)
+	}, isRemaining)
 	if err != nil {
 		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s created: they did not answer within %s; restart these nodes to remove routes, devices and rules", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
 			last.Status.DesiredNumberScheduled, l.object, patience))
@@ -173,7 +173,7 @@ func (r *remover) create(ctx context.Context, set *appsv1.DaemonSet) error {
 	return nil
 }
 
-// podsGone waits until no pod with labels is left.
+// podsGone waits until no pod with labels exists.
 func (r *remover) podsGone(ctx context.Context, namespace, selector string) error {
 	parsed, err := labels.Parse(selector)
 	if err != nil {
@@ -185,8 +185,8 @@ func (r *remover) podsGone(ctx context.Context, namespace, selector string) erro
 			return err
 		}
 		if len(pods.Items) > 0 {
-			return errThere
+			return errRemaining
 		}
 		return nil
-	}, isThere)
+	}, isRemaining)
 }

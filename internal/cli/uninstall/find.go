@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// object is one to delete.
+// object is an object to delete.
 type object struct {
 	gvk             schema.GroupVersionKind
 	namespace, name string
@@ -34,27 +34,27 @@ func (o object) String() string {
 	return o.gvk.Kind + " " + o.namespace + "/" + o.name
 }
 
-// parts are what there is, by when it goes.
+// parts are the objects to delete, in the order of deletion.
 type parts struct {
-	// doors refuse deletions. operator makes everything again. clients are workloads on the pod network, whose pods end
-	// only while there is one. leavers leave something on nodes. rest is what was applied
-	// and what installs the operator, kinds are its definitions, with all their objects, and namespaces go last.
-	doors, operator, clients, leavers, custom, rest, kinds, namespaces []object
-	// unrecorded is true if objects were applied, and no one knows which.
+	// policies are admission policies that refuse deletions. operator would recreate everything. clients are workloads on the
+	// pod network, which their pods need to terminate. agents change nodes. rest are other applied objects and those that
+	// install the operator, kinds its CRDs with all their objects; namespaces are last.
+	policies, operator, clients, agents, custom, rest, kinds, namespaces []object
+	// unrecorded is true if objects were applied and the inventory is missing.
 	unrecorded bool
-	// adopted existed before the operator took it over: it stays, unless it is part of what installs the operator.
+	// adopted objects existed before the operator took them over: they stay, unless they are part of the operator's installation.
 	adopted []object
 	stays   []string
 }
 
 func (p parts) all() []object {
-	return slices.Concat(p.doors, p.operator, p.clients, p.leavers, p.custom, p.rest, p.kinds, p.namespaces)
+	return slices.Concat(p.policies, p.operator, p.clients, p.agents, p.custom, p.rest, p.kinds, p.namespaces)
 }
 
-// installed is how the names of what installs the operator begin.
+// installed is the prefix of the names of objects that install the operator.
 const installed = "cluster-network-operator"
 
-// The names of what is not told by its label or its beginning.
+// The names of objects that have neither label nor prefix.
 const (
 	deployment       = "network-operator"
 	hostNetwork      = "openshift-host-network"
@@ -80,11 +80,11 @@ func definition() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 }
 
-// find looks for everything of the operator's.
+// find finds all objects of the operator.
 func (r *remover) find(ctx context.Context) (parts, error) {
 	var p parts
-	for _, look := range []func(context.Context, *parts) error{r.findDoors, r.findApplied, r.findRights, r.findKinds, r.findNamespaces} {
-		if err := look(ctx, &p); err != nil {
+	for _, find := range []func(context.Context, *parts) error{r.findPolicies, r.findApplied, r.findPermissions, r.findKinds, r.findNamespaces} {
+		if err := find(ctx, &p); err != nil {
 			return p, err
 		}
 	}
@@ -97,7 +97,7 @@ func (r *remover) find(ctx context.Context) (parts, error) {
 	return p, nil
 }
 
-func (r *remover) findDoors(ctx context.Context, p *parts) error {
+func (r *remover) findPolicies(ctx context.Context, p *parts) error {
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
 		found, err := r.list(ctx, registration(kind), "", func(o *unstructured.Unstructured) bool {
 			return strings.HasPrefix(o.GetName(), installed) || o.GetName() == hostReports
@@ -105,20 +105,20 @@ func (r *remover) findDoors(ctx context.Context, p *parts) error {
 		if err != nil {
 			return err
 		}
-		p.doors = append(p.doors, found...)
+		p.policies = append(p.policies, found...)
 	}
 	operator, err := r.list(ctx, apps("Deployment"), r.Namespace, func(o *unstructured.Unstructured) bool { return o.GetName() == deployment })
 	p.operator = operator
 	return err
 }
 
-// applied are the kinds whose objects may carry the operator's label.
+// applied returns the kinds whose objects may have the operator's label.
 func applied() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{apps("DaemonSet"), apps("Deployment"), core("Service"), core("ConfigMap"), core("ServiceAccount"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding"), core("Namespace")}
 }
 
-// findApplied uses the inventory and by the label; what was there before stays.
+// findApplied finds objects by the inventory and the label; objects that existed before the operator stay.
 func (r *remover) findApplied(ctx context.Context, p *parts) error {
 	var cm corev1.ConfigMap
 	var inventory plan.Inventory
@@ -155,7 +155,7 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 			case onPods[o.String()]:
 				p.clients = append(p.clients, o)
 			case gvk.Kind == "DaemonSet":
-				p.leavers = append(p.leavers, o)
+				p.agents = append(p.agents, o)
 			case gvk.Kind == "Namespace":
 				p.namespaces = append(p.namespaces, o)
 			default:
@@ -163,19 +163,19 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 			}
 		}
 	}
-	lost, err := r.lost(ctx, inventory, p.leavers)
+	lost, err := r.lost(ctx, inventory, p.agents)
 	if err != nil {
 		return err
 	}
 	for _, o := range lost {
 		p.stays = append(p.stays, r.unclean(o, "it was deleted before nodes were cleaned"))
 	}
-	p.unrecorded = !recorded && len(p.clients)+len(p.leavers)+len(p.rest) > 0
+	p.unrecorded = !recorded && len(p.clients)+len(p.agents)+len(p.rest) > 0
 	return nil
 }
 
-// findRights adds what config/rbac and config/openshift have.
-func (r *remover) findRights(ctx context.Context, p *parts) error {
+// findPermissions adds the objects of config/rbac and config/openshift.
+func (r *remover) findPermissions(ctx context.Context, p *parts) error {
 	for _, kind := range []string{"ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"} {
 		found, err := r.list(ctx, rbac(kind), "", func(o *unstructured.Unstructured) bool { return strings.HasPrefix(o.GetName(), installed) })
 		if err != nil {
@@ -190,7 +190,7 @@ func (r *remover) findRights(ctx context.Context, p *parts) error {
 	return nil
 }
 
-// findKinds adds the operator's definitions, and every object of these kinds. OpenShift's own kinds stay on OpenShift.
+// findKinds adds the operator's CRDs and all their objects. OpenShift's own CRDs stay on OpenShift.
 func (r *remover) findKinds(ctx context.Context, p *parts) error {
 	own, err := crds.All()
 	if err != nil {
@@ -236,10 +236,10 @@ func (r *remover) findNamespaces(ctx context.Context, p *parts) error {
 	return err
 }
 
-// page is how many objects are asked for at once.
+// page is the number of objects per list request.
 const page = 500
 
-// list returns the objects of a kind that a function wants. A kind that is not served has none.
+// list returns the objects of a kind for which want returns true. A kind whose API is unavailable has none.
 func (r *remover) list(ctx context.Context, gvk schema.GroupVersionKind, namespace string, want func(*unstructured.Unstructured) bool) ([]object, error) {
 	mapping, err := r.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {

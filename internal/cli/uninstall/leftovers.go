@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// agent returns what is known of a DaemonSet that changes nodes, nil of any other object.
+// agent returns the provider.Agent of a DaemonSet that changes nodes; nil for any other object.
 func (r *remover) agent(set object) *provider.Agent {
 	i := slices.IndexFunc(r.operands.Agents, func(a provider.Agent) bool { return a.Namespace == set.namespace && a.Name == set.name })
 	if i < 0 {
@@ -27,7 +27,7 @@ func (r *remover) agent(set object) *provider.Agent {
 	return &r.operands.Agents[i]
 }
 
-// unclean says what stays on nodes of a DaemonSet that could not clean them, why, and how to remove it.
+// unclean describes what stays on nodes that could not be cleaned, with cause and remedy.
 func (r *remover) unclean(set object, why string) string {
 	text := fmt.Sprintf("on every node, what %s created: %s; restart the node to remove its routes, devices and rules", set, why)
 	if a := r.agent(set); a != nil && len(a.Files) > 0 {
@@ -36,7 +36,7 @@ func (r *remover) unclean(set object, why string) string {
 	return text
 }
 
-// lost returns the DaemonSets that clean nodes and were deleted before they did: those of the inventory that no longer exist, and
+// lost returns the DaemonSets that were deleted before their nodes were cleaned: those of the inventory that no longer exist, and
 // those whose namespace is being deleted.
 func (r *remover) lost(ctx context.Context, inventory plan.Inventory, found []object) ([]object, error) {
 	candidates := map[string]object{}
@@ -63,7 +63,7 @@ func (r *remover) lost(ctx context.Context, inventory plan.Inventory, found []ob
 	return out, nil
 }
 
-// ending reports whether a namespace is being deleted, and is the operator's.
+// ending reports whether a namespace of the operator is being deleted.
 func (r *remover) ending(ctx context.Context, name string) (bool, error) {
 	resource, err := r.resource(object{gvk: core("Namespace"), name: name})
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *remover) ending(ctx context.Context, name string) (bool, error) {
 	return ns.GetDeletionTimestamp() != nil && ns.GetLabels()[manifest.LabelManagedBy] == manifest.ManagedBy, nil
 }
 
-// dataOnNodes lists the directories of Deployments on nodes, which nothing empties: data may be wanted again.
+// dataOnNodes lists the directories of Deployments on nodes, which are kept since their data may be needed again.
 func (r *remover) dataOnNodes(ctx context.Context, all []object) error {
 	users := map[string]bool{}
 	for _, o := range all {
@@ -104,8 +104,8 @@ func (r *remover) dataOnNodes(ctx context.Context, all []object) error {
 	return nil
 }
 
-// onHost reports whether the pods of a workload use the host's network.
+// onHost reports whether the pods of a workload use the host network.
 func onHost(o *unstructured.Unstructured) bool {
-	is, _, _ := unstructured.NestedBool(o.Object, "spec", "template", "spec", "hostNetwork")
-	return is
+	hostNetwork, _, _ := unstructured.NestedBool(o.Object, "spec", "template", "spec", "hostNetwork")
+	return hostNetwork
 }

@@ -22,30 +22,30 @@ import (
 type crd = apiextensionsv1.CustomResourceDefinition
 
 const (
-	// every is how often the cluster is asked whether something is gone.
+	// every is the interval at which the deletion of objects is checked.
 	every = 200 * time.Millisecond
-	// patience is how long pods may take to end or to start; that of a node that is off never does.
+	// patience is the time that pods may take to end or to start; pods of a powered-off node never do.
 	patience = time.Minute
 )
 
-// remover uninstalls. say prints the progress.
+// remover uninstalls the operator and its network. logf prints the progress.
 type remover struct {
 	preview.Cluster
 	operands provider.Operands
-	say      func(format string, args ...any)
+	logf     func(format string, args ...any)
 	stays    []string
 }
 
-// remove does it, in the order of the parts.
+// remove deletes the parts in their order.
 func (r *remover) remove(ctx context.Context, p parts) error {
-	leavers, err := r.cleaners(ctx, p.leavers)
+	agents, err := r.cleaners(ctx, p.agents)
 	if err != nil {
 		return err
 	}
 	if err := r.dataOnNodes(ctx, p.rest); err != nil {
 		return err
 	}
-	r.say("ending the operator")
+	r.logf("ending the operator")
 	if err := r.endOperator(ctx, p); err != nil {
 		return err
 	}
@@ -53,22 +53,22 @@ func (r *remover) remove(ctx context.Context, p parts) error {
 		return err
 	}
 	for _, o := range p.clients {
-		if err := r.gone(ctx, o); err != nil {
+		if err := r.waitDeleted(ctx, o); err != nil {
 			return err
 		}
 	}
-	for _, l := range leavers {
+	for _, l := range agents {
 		if err := r.clean(ctx, l); err != nil {
 			return err
 		}
 	}
-	r.say("deleting everything else")
+	r.logf("deleting everything else")
 	if err := r.deleteAll(ctx, p.custom, p.rest, p.kinds, p.namespaces); err != nil {
 		return err
 	}
 	for _, list := range [][]object{p.kinds, p.namespaces} {
 		for _, o := range list {
-			if err := r.gone(ctx, o); err != nil {
+			if err := r.waitDeleted(ctx, o); err != nil {
 				return err
 			}
 		}
@@ -95,7 +95,7 @@ func (r *remover) endOperator(ctx context.Context, p parts) error {
 	if err := r.podsGone(ctx, r.Namespace, "name="+deployment); err != nil {
 		return fmt.Errorf("wait for the operator to end: %w", err)
 	}
-	return r.deleteAll(ctx, p.doors)
+	return r.deleteAll(ctx, p.policies)
 }
 
 func (r *remover) resource(o object) (dynamic.ResourceInterface, error) {
@@ -120,8 +120,8 @@ func (r *remover) deleteAll(ctx context.Context, lists ...[]object) error {
 	return nil
 }
 
-// delete deletes an object and what hangs on it. The API server forgets a policy that was deleted only after a moment, in
-// which it still refuses.
+// delete deletes an object and its dependents. A deleted policy stays effective for a moment, in which the API server still
+// refuses requests.
 func (r *remover) delete(ctx context.Context, o object) error {
 	foreground := metav1.DeletePropagationForeground
 	return r.until(ctx, patience, "delete "+o.String(), func() error {
@@ -136,29 +136,30 @@ func (r *remover) delete(ctx context.Context, o object) error {
 	}, apierrors.IsForbidden, apierrors.IsInvalid)
 }
 
-// gone waits until an object is.
-func (r *remover) gone(ctx context.Context, o object) error {
-	return r.until(ctx, 0, "wait until "+o.String()+" is gone", func() error {
+// waitDeleted waits until an object is deleted.
+func (r *remover) waitDeleted(ctx context.Context, o object) error {
+	return r.until(ctx, 0, "wait until "+o.String()+" is deleted", func() error {
 		resource, err := r.resource(o)
 		if err != nil {
-			return nil //nolint:nilerr // the kind is gone, and all its objects with it
+			return nil //nolint:nilerr // the CRD is deleted with all its objects
 		}
 		_, err = resource.Get(ctx, o.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		if err == nil {
-			err = errThere
+			err = errRemaining
 		}
 		return err
-	}, isThere)
+	}, isRemaining)
 }
 
-var errThere = errors.New("it is still there")
+var errRemaining = errors.New("it still exists")
 
-func isThere(err error) bool { return errors.Is(err, errThere) }
+func isRemaining(err error) bool { return errors.Is(err, errRemaining) }
 
-// until repeats something until it succeeds, or fails in a way that does not pass. A limit of 0 is that of the context.
+// until repeats do until it succeeds, or returns an error that no function in passing accepts as temporary. A limit of 0 means that
+// of the context.
 func (r *remover) until(ctx context.Context, limit time.Duration, what string, do func() error, passing ...func(error) bool) error {
 	if limit > 0 {
 		var cancel context.CancelFunc

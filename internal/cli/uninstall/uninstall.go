@@ -1,5 +1,5 @@
-// Package uninstall is `cno uninstall`: the network, the operator and its definitions are removed, in an order in
-// which each part can still do its share, whatever is gone already.
+// Package uninstall implements `cno uninstall`, which removes the network, the operator and its CRDs in an order in which
+// each part can still clean up. It can be repeated after a partial removal.
 package uninstall
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	yes, force bool
 	timeout    time.Duration
@@ -26,17 +26,17 @@ type options struct {
 	cluster    kubeconfig.Flags
 }
 
-// result is the answer. Lists are in the order of doing.
+// result is the output. Lists are in the order of deletion.
 type result struct {
 	// Done is false if nothing was changed.
 	Done bool `json:"done"`
 	// Deleted are the objects that are, or would be, deleted.
 	Deleted []string `json:"deleted"`
-	// Stays are sentences about what is left.
+	// Stays are sentences about remaining objects and files.
 	Stays []string `json:"stays"`
 }
 
-// New makes the command. operands are those of all networks that can be installed.
+// New creates the command. operands are those of all networks that can be installed.
 func New(operands provider.Operands) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -82,8 +82,8 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
-	say := cmd.ErrOrStderr()
-	r := remover{Cluster: cluster, operands: operands, say: func(format string, args ...any) { _, _ = fmt.Fprintf(say, format+"\n", args...) }}
+	progress := cmd.ErrOrStderr()
+	r := remover{Cluster: cluster, operands: operands, logf: func(format string, args ...any) { _, _ = fmt.Fprintf(progress, format+"\n", args...) }}
 	parts, err := r.find(ctx)
 	if err != nil {
 		return err

@@ -127,7 +127,7 @@ func opened(t *testing.T, namespace string) *remover {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &remover{Cluster: cluster, operands: networks.Registry().Operands(), say: func(string, ...any) {}}
+	return &remover{Cluster: cluster, operands: networks.Registry().Operands(), logf: func(string, ...any) {}}
 }
 
 // TestNodesThatCannotBeCleanedAreListed: in a namespace that is being deleted no pod can be made any more.
@@ -150,7 +150,7 @@ func TestNodesThatCannotBeCleanedAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.clean(t.Context(), leaver{object: o, set: set, cleaner: work}); err != nil {
+	if err := r.clean(t.Context(), agentSet{object: o, set: set, cleaner: work}); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.stays) != 1 || !strings.Contains(r.stays[0], "what "+o.String()+" created: its namespace was deleted first") || !strings.Contains(r.stays[0], "restart the node") {

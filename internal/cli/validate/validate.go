@@ -1,4 +1,4 @@
-// Package validate is `cno validate`: everything that is wrong with configurations, without a cluster.
+// Package validate implements `cno validate`, which reports all errors in configurations without a cluster.
 package validate
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// findings is the JSON form of what is found.
+// findings is the JSON output.
 type findings struct {
 	Valid  bool              `json:"valid"`
 	Errors []offline.Problem `json:"errors"`
-	// Warnings are about what is valid and probably not meant.
+	// Warnings are about values that are valid but probably unintended.
 	Warnings []offline.Problem `json:"warnings,omitempty"`
 }
 
-// New makes the command. It reads standard input for a file named "-".
+// New creates the command. It reads standard input for a file named "-".
 func New(p pipeline.Pipeline) *cobra.Command {
 	var files []string
 	var form output.Format

@@ -1,5 +1,5 @@
-// Package archive reads an archive of cno doctor, which comes from another person: nothing of it is written to a disk, no name in it is a
-// path of this machine, and there is a limit for everything that it may make this program hold.
+// Package archive reads an archive of cno doctor, which is untrusted input: it writes nothing to disk, uses no name of the archive as a
+// local path, and limits the memory for all content.
 package archive
 
 import (
@@ -37,19 +37,19 @@ const (
 	maxObject = 500_000
 )
 
-// Errors of archives, each wrapped with the file that is meant.
+// Errors of archives, each wrapped with the file.
 var (
-	// ErrDamaged is an archive that ends too early, or is not one at all.
+	// ErrDamaged is the error of a truncated or invalid archive.
 	ErrDamaged = errors.New("this is not a whole archive of cno doctor")
-	// ErrHostile is an archive that cno doctor does not write.
+	// ErrHostile is the error of an archive that cno doctor cannot have written.
 	ErrHostile = errors.New("the archive is refused, since cno doctor does not write such a one")
 )
 
-// Archive is what an archive of cno doctor holds.
+// Archive is the content of an archive of cno doctor.
 type Archive struct {
 	Objects *objects.Set
 	Report  doctor.Report
-	// Namespace is that of the operator, as the namespace of its objects shows.
+	// Namespace is that of the operator, according to its objects.
 	Namespace string
 	// Unread are sentences about objects that could not be read.
 	Unread []string
@@ -78,7 +78,7 @@ type reader struct {
 	scheme  *runtime.Scheme
 	files   int
 	objects int
-	// unread counts the objects that could not be read, by why.
+	// unread counts the objects that could not be read, by cause.
 	unread map[string]int
 	report bool
 }
@@ -104,7 +104,7 @@ func Read(in io.Reader) (*Archive, error) {
 			return nil, err
 		}
 	}
-	// What comes after the last file has nothing to say, but for the checksum.
+	// Data after the last file is only read for the checksum.
 	if _, err := io.Copy(io.Discard, limited); err != nil {
 		return nil, fault("its end", err)
 	}
@@ -138,10 +138,10 @@ func (r *reader) next(header *tar.Header, content io.Reader, err error) error {
 	case strings.HasPrefix(header.Name, doctor.Objects) && strings.HasSuffix(header.Name, doctor.ObjectsExtension):
 		return r.readObjects(header.Name, content)
 	}
-	return nil // logs are for people, who have other programs for them
+	return nil // logs are not shown
 }
 
-// checkHeader refuses what cno doctor never writes: links, devices, and names that lead out of the archive's directory.
+// checkHeader refuses entries that cno doctor never writes: links, devices, and names outside of the archive's directory.
 func checkHeader(h *tar.Header) error {
 	switch {
 	case h.Typeflag != tar.TypeReg:
@@ -165,7 +165,7 @@ func (r *reader) readReport(content io.Reader) error {
 	return nil
 }
 
-// fault is the error of a file: of its content, unless the limit was reached.
+// fault returns the error of a file: ErrHostile if the limit was reached, or else ErrDamaged.
 func fault(name string, err error) error {
 	if errors.Is(err, ErrHostile) {
 		return err
@@ -173,7 +173,7 @@ func fault(name string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 }
 
-// readObjects reads a file with an object a line.
+// readObjects reads a file with one object per line.
 func (r *reader) readObjects(name string, content io.Reader) error {
 	lines := bufio.NewScanner(content)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -194,7 +194,7 @@ func (r *reader) readObjects(name string, content io.Reader) error {
 	return nil
 }
 
-// add adds an object of a kind that pages are made of. Others are left out.
+// add adds an object of a kind that pages use. It skips others.
 func (r *reader) add(name string, line []byte) error {
 	var meta struct {
 		APIVersion string `json:"apiVersion"`
@@ -222,7 +222,7 @@ func (r *reader) add(name string, line []byte) error {
 	return r.out.Objects.Add(o)
 }
 
-// limit ends a stream that is longer than it may be with ErrHostile: compressed data can be a thousand times as long as they seem.
+// limit ends a stream that is too long with ErrHostile: compressed data can expand a thousandfold.
 type limit struct {
 	from io.Reader
 	left int64

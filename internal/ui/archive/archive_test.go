@@ -111,7 +111,7 @@ func TestHostileAndDamagedArchivesAreRefusedInOneSentence(t *testing.T) {
 		{"a hard link", packed(t, report, file{name: doctor.Directory + "objects/x.jsonl", kind: tar.TypeLink, link: doctor.ReportFile}), ErrHostile, "not a regular file"},
 		{"a device", packed(t, report, file{name: doctor.Directory + "x", kind: tar.TypeChar}), ErrHostile, "not a regular file"},
 		{"two reports", packed(t, report, report), ErrHostile, "two files"},
-		{"a file that says it is huge", packed(t, report, file{name: doctor.Directory + "x", size: maxFile + 1}), ErrHostile, "MiB"},
+		{"a file with a huge size in its header", packed(t, report, file{name: doctor.Directory + "x", size: maxFile + 1}), ErrHostile, "MiB"},
 		{"a line without end", packed(t, report, file{name: doctor.Objects + "nodes.jsonl", content: strings.Repeat("a", maxLine+1)}), ErrHostile, "a line of"},
 		{"too many objects", packed(t, report, file{name: doctor.Objects + "nodes.jsonl", content: strings.Repeat("{}\n", maxObject+1)}), ErrHostile, "objects"},
 		{"too many files", packed(t, append([]file{report}, many(maxFiles)...)...), ErrHostile, "files"},

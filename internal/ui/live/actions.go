@@ -51,7 +51,7 @@ func (a Actions) plan(ctx context.Context, text, acknowledge string) (preview.Re
 		return preview.Result{}, in, fmt.Errorf("%w: %w", page.ErrQuestion, err)
 	}
 	if len(problems) > 0 {
-		if problems, err = in.Judge(ctx, a.pipeline, problems); err != nil {
+		if problems, err = in.Check(ctx, a.pipeline, problems); err != nil {
 			return preview.Result{}, in, err
 		}
 		return preview.Malformed(problems), in, nil

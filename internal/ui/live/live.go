@@ -1,4 +1,4 @@
-// Package live is a cluster that is watched: its objects in memory, and a signal when one of them has changed.
+// Package live watches a cluster: it keeps objects in memory and signals changes.
 package live
 
 import (
@@ -28,20 +28,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
 
-// The limits of requests a second: a plan reads some sixty objects at once.
+// The rate limits of requests: a plan reads about sixty objects at once.
 const (
 	requestsPerSecond = 200
 	requestsAtOnce    = 400
 )
 
-// nodeOfPod is the field by which the API server finds the pods of a node.
+// nodeOfPod is the field selector for the pods of a node.
 const nodeOfPod = "spec.nodeName"
 
-// Cluster is a cluster that is watched. Open makes one.
+// Cluster is a watched cluster. Use Open to create one.
 type Cluster struct {
-	// Source is what pages are made of.
+	// Source is the source of pages.
 	Source page.Source
-	// Changed receives a value after objects have changed; several changes may be one value.
+	// Changed receives a value after objects have changed; several changes may be merged.
 	Changed <-chan struct{}
 
 	config  *rest.Config
@@ -52,8 +52,8 @@ type Cluster struct {
 	changed chan struct{}
 }
 
-// Open reaches a cluster, and finds out what the user may watch. Objects that the user may not watch are read when a page needs them. The
-// error is for a cluster that does not answer, or a user who may not even read the network.
+// Open connects to a cluster and determines what the user may watch. Objects that the user may not watch are read when a page needs them. It
+// returns an error if the cluster is unreachable, or if the user may not read the network.
 func Open(ctx context.Context, config *rest.Config, namespace string, operands provider.Operands, now func() time.Time) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
@@ -97,10 +97,10 @@ func Open(ctx context.Context, config *rest.Config, namespace string, operands p
 	return c, nil
 }
 
-// Config is how the cluster is reached.
+// Config returns the client configuration.
 func (c *Cluster) Config() *rest.Config { return c.config }
 
-// Run watches until the context ends. The first objects are there once it has called ready.
+// Run watches until the context ends. It calls ready after the initial sync.
 func (c *Cluster) Run(ctx context.Context, ready func()) error {
 	go func() {
 		if c.cache.WaitForCacheSync(ctx) {
@@ -128,7 +128,7 @@ func (c *Cluster) may(ctx context.Context, what authorizationv1.ResourceAttribut
 	return answer.Status.Allowed, nil
 }
 
-// permitted are the watches that the user may have, of kinds that are served, and sentences about the others.
+// permitted returns the watches that the user may have of available APIs, and sentences about the others.
 func (c *Cluster) permitted(ctx context.Context, all []watch, mapper meta.RESTMapper) (wanted []watch, missing []string, err error) {
 	for _, w := range all {
 		gvk, err := apiutil.GVKForObject(w.object, c.direct.Scheme())
@@ -159,7 +159,7 @@ func (c *Cluster) permitted(ctx context.Context, all []watch, mapper meta.RESTMa
 	return wanted, missing, nil
 }
 
-// denied reports whether the user may not have a watch at all. Namespaces in which the user may not are dropped from it.
+// denied reports whether the user lacks the permission for a watch in all its namespaces. It drops single namespaces without permission.
 func (c *Cluster) denied(ctx context.Context, w *watch, r schema.GroupVersionResource) (bool, error) {
 	for _, verb := range []string{"list", "watch"} {
 		what := authorizationv1.ResourceAttributes{Verb: verb, Group: r.Group, Resource: r.Resource}
@@ -186,7 +186,7 @@ func (c *Cluster) denied(ctx context.Context, w *watch, r schema.GroupVersionRes
 	return false, nil
 }
 
-// watch starts to watch once the cache is started.
+// watch adds a watch to the cache.
 func (c *Cluster) watch(ctx context.Context, w watch) error {
 	informer, err := c.cache.GetInformer(ctx, w.object, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -204,11 +204,11 @@ func (c *Cluster) watch(ctx context.Context, w watch) error {
 func (c *Cluster) signal() {
 	select {
 	case c.changed <- struct{}{}:
-	default: // one is waiting already
+	default: // one is pending already
 	}
 }
 
-// podsOf asks the API server for the pods of a node.
+// podsOf lists the pods of a node.
 func (c *Cluster) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
 	list, err := c.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(nodeOfPod, node).String()})
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *Cluster) podsOf(ctx context.Context, node string) ([]corev1.Pod, error)
 	return list.Items, nil
 }
 
-// reader reads what is watched from memory, and everything else from the API server.
+// reader reads watched objects from memory, and all others from the API server.
 type reader struct{ c *Cluster }
 
 // Get reads an object.
@@ -226,7 +226,7 @@ func (r reader) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return unstarted(err)
 }
 
-// List reads objects. Those that come from memory are shared.
+// List reads objects. Those from memory are shared and must not be changed.
 func (r reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	return unstarted(r.from(list).List(ctx, list, options...))
 }
@@ -249,7 +249,7 @@ func (r reader) from(o any) client.Reader {
 	return r.c.direct
 }
 
-// errStarting is the error of a page that is asked for before the first objects are there.
+// errStarting is the error of a page that is requested before the initial sync.
 var errStarting = errors.New("the cluster is still being read; try again in a moment")
 
 func unstarted(err error) error {
@@ -260,7 +260,7 @@ func unstarted(err error) error {
 	return err
 }
 
-// namespaces are the operator's and those of operands.
+// namespaces returns the namespace of the operator and those of operands.
 func namespaces(own string, operands provider.Operands) []string {
 	all := append(operands.Names(nil), own)
 	slices.Sort(all)

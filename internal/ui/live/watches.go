@@ -22,14 +22,14 @@ import (
 // watch is one kind that is watched.
 type watch struct {
 	object client.Object
-	// namespaces are those in which it is; empty is all.
+	// namespaces are its namespaces; empty means all.
 	namespaces []string
 	labels     labels.Selector
-	// required is a kind without which there is no page.
+	// required is true for a kind that all pages need.
 	required bool
 }
 
-// watches are all that pages are made of.
+// watches returns the watches of all kinds that pages use.
 func watches(namespace string, operands provider.Operands) []watch {
 	own := []string{namespace}
 	return []watch{
@@ -47,7 +47,7 @@ func watches(namespace string, operands provider.Operands) []watch {
 	}
 }
 
-// byObject is how the cache watches.
+// byObject returns the options of the cache.
 func byObject(all []watch) map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{}
 	for _, w := range all {
@@ -63,7 +63,7 @@ func byObject(all []watch) map[client.Object]cache.ByObject {
 	return out
 }
 
-// trim drops what is large and on no page: who has set which field, and the images of a node.
+// trim drops large fields that no page shows: managedFields, and the images of a node.
 func trim(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)

@@ -1,5 +1,5 @@
-// Package objects keeps Kubernetes objects in memory behind the interface of a client that reads: pages of a cluster and pages of an
-// archive are made by the same code.
+// Package objects keeps Kubernetes objects in memory behind the interface client.Reader, so that the same code creates the pages of a
+// cluster and of an archive.
 package objects
 
 import (
@@ -19,7 +19,7 @@ import (
 // ErrSelector is the error of a list with a field selector: a Set has no indices.
 var ErrSelector = errors.New("objects in memory are not listed by fields")
 
-// Set holds objects. It is filled first and read afterwards: Add may not be called while it is read. NewSet makes one.
+// Set is a set of objects. It must be filled before it is read: Add is not safe for concurrent use. Use NewSet to create one.
 type Set struct {
 	scheme *runtime.Scheme
 	kinds  map[schema.GroupVersionKind]*kind
@@ -75,8 +75,8 @@ func (s *Set) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ..
 	return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
 }
 
-// List puts the objects of a kind into a list, those of a namespace and with labels if the options name such. The objects are shared: the
-// caller changes none of them.
+// List lists the objects of a kind, restricted to the namespace and labels in options. The objects are shared: the caller must not change
+// them.
 func (s *Set) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, s.scheme)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Set) List(_ context.Context, list client.ObjectList, options ...client.
 	return meta.SetList(list, found)
 }
 
-// assign makes into a copy of an object of the same type.
+// assign copies an object into another one of the same type.
 func assign(from, into client.Object) error {
 	plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(from)
 	if err != nil {

@@ -18,22 +18,22 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// networkCRD is the name of the CRD whose schema the form is made of.
+// networkCRD is the name of the CRD with the schema of the form.
 const networkCRD = "networks.operator.openshift.io"
 
-// ChangePage is what the page on which the network is changed starts with.
+// ChangePage is the initial content of the page for changes of the network.
 type ChangePage struct {
-	// YAML is the configuration as it is: apiVersion, kind, metadata.name and spec. It is a sample if there is none.
+	// YAML is the current configuration: apiVersion, kind, metadata.name and spec. It is a sample if there is none.
 	YAML string `json:"yaml"`
 	// Exists is false if there is no network yet.
 	Exists bool `json:"exists"`
 	// Schema is that of spec, from the CRD of this program's version.
 	Schema *apiextensionsv1.JSONSchemaProps `json:"schema"`
-	// ShortForm is true while a NetworkConfig says what the Network has to be: then that object is changed instead.
+	// ShortForm is true while a NetworkConfig determines the Network: then that object must be changed instead.
 	ShortForm bool `json:"shortForm,omitempty"`
 }
 
-// sample is what a fresh cluster starts with; the user chooses the type.
+// sample is the initial configuration of a new cluster; the user chooses the type.
 const sample = `apiVersion: operator.openshift.io/v1
 kind: Network
 metadata:
@@ -48,7 +48,7 @@ spec:
     type: ""
 `
 
-// Change makes the page.
+// Change returns the page.
 func (s Source) Change(ctx context.Context) (ChangePage, error) {
 	page := ChangePage{YAML: sample}
 	var err error
@@ -70,7 +70,7 @@ func (s Source) Change(ctx context.Context) (ChangePage, error) {
 	return page, nil
 }
 
-// configurationText is what a user writes of a network.
+// configurationText returns the part of a network that users write.
 func configurationText(n *operatorv1.Network) (string, error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&n.Spec)
 	if err != nil {
@@ -82,7 +82,7 @@ func configurationText(n *operatorv1.Network) (string, error) {
 	return string(text), err
 }
 
-// networkSchema is the schema of the specification of a Network.
+// networkSchema returns the schema of the specification of a Network.
 func networkSchema() (*apiextensionsv1.JSONSchemaProps, error) {
 	all, err := crds.All()
 	if err != nil {

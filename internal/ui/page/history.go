@@ -15,17 +15,17 @@ type History struct {
 	Revisions []Revision `json:"revisions"`
 }
 
-// Revision is an entry of cno history, with what people read.
+// Revision is an entry of cno history with texts for the page.
 type Revision struct {
 	history.Entry
-	// Result is how the rollout ended, with what is remarkable about it; Changed are the names of what differs from the revision before.
+	// Result is the outcome of the rollout with remarks; Changed are the names of changes from the previous revision.
 	Result  string   `json:"result"`
 	Changed []string `json:"changed"`
 	// YAML is the whole specification.
 	YAML string `json:"yaml"`
 }
 
-// History makes the page.
+// History returns the page.
 func (s Source) History(ctx context.Context) (History, error) {
 	page := History{Revisions: []Revision{}}
 	entries, err := history.Of(ctx, preview.Cluster{Client: s.Objects, Namespace: s.Namespace})

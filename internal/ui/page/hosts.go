@@ -27,15 +27,15 @@ type Role struct {
 	Role string `json:"role"`
 	// Conditions are those of the object.
 	Conditions []Condition `json:"conditions"`
-	// Problems are why documents cannot be rendered, or what is probably not meant.
+	// Problems are errors in documents, and values that are probably unintended.
 	Problems []string `json:"problems,omitempty"`
 	// Documents are those of the role, by the name of the file, with a picture each.
 	Documents []Document `json:"documents"`
-	// Hosts are how far each host is.
+	// Hosts are the states of the hosts.
 	Hosts []Host `json:"hosts"`
 }
 
-// Host is how far one host is. Message is what differs on the live host, as host-network reports it.
+// Host is the state of one host. Message describes the differences of the live host, as host-network reports them.
 type Host struct {
 	Name    string    `json:"name"`
 	Node    string    `json:"node,omitempty"`
@@ -62,11 +62,11 @@ type Interface struct {
 	State     string   `json:"state"`
 	MTU       uint64   `json:"mtu,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
-	// Details are what the type has of its own, such as the mode of a bond.
+	// Details are properties of the type, such as the mode of a bond.
 	Details []string `json:"details,omitempty"`
 }
 
-// Link leads from an interface to one that is made of it: from a port to its bond or bridge, from a base interface to its VLAN.
+// Link connects an interface to one that is based on it: a port to its bond or bridge, a base interface to its VLAN.
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -79,7 +79,7 @@ type Route struct {
 	Interface   string `json:"interface,omitempty"`
 }
 
-// Hosts makes the page.
+// Hosts returns the page.
 func (s Source) Hosts(ctx context.Context) (Hosts, error) {
 	page := Hosts{Roles: []Role{}}
 	var list networkv1.HostNetworkConfigList
@@ -134,7 +134,7 @@ func timeOf(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// documentOf is a document as a picture.
+// documentOf converts a document for the diagram.
 func documentOf(doc *nmstate.Document, content []byte) Document {
 	d := Document{File: doc.Name, Interfaces: []Interface{}, Links: []Link{}, Routes: []Route{}, Text: string(content)}
 	for i := range doc.Interfaces {

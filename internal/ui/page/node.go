@@ -14,7 +14,7 @@ import (
 // NodePage is one node.
 type NodePage struct {
 	Node
-	// System is what the node says of itself: its operating system, kernel and container runtime.
+	// System describes the operating system, kernel and container runtime of the node.
 	System []string `json:"system"`
 	// Conditions are those of the Node object.
 	Conditions []Condition `json:"conditions"`
@@ -57,7 +57,7 @@ func podOf(p *corev1.Pod) Pod {
 	return pod
 }
 
-// Node makes the page of a node. One that does not exist is ErrUnknown.
+// Node returns the page of a node. The error wraps ErrUnknown for one that does not exist.
 func (s Source) Node(ctx context.Context, name string) (NodePage, error) {
 	seen, err := s.observeNodes(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
-// The states of a node, the worst first.
+// The states of a node, the most severe first.
 const (
 	// NodeDown is a node that is not ready.
 	NodeDown = "not-ready"
@@ -31,11 +31,11 @@ const (
 // Nodes are all nodes and the pools of addresses.
 type Nodes struct {
 	Pools []Pool `json:"pools"`
-	// Counts is how many nodes are in each state.
+	// Counts has the number of nodes in each state.
 	Counts map[string]int `json:"counts"`
 	// Nodes are ordered by name.
 	Nodes []Node `json:"nodes"`
-	// Notes are sentences about what could not be found out.
+	// Notes are sentences about data that could not be read.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type Nodes struct {
 type Pool struct {
 	CIDR       string `json:"cidr"`
 	HostPrefix int    `json:"hostPrefix"`
-	// Blocks is how many there are, at most 2^53; Used how many nodes have one, as far as that is known.
+	// Blocks is the number of blocks, at most 2^53; Used the number of nodes with a known block.
 	Blocks float64 `json:"blocks"`
 	Used   int     `json:"used"`
 }
@@ -60,11 +60,11 @@ type Node struct {
 	Addresses []string `json:"addresses,omitempty"`
 	Roles     []string `json:"roles,omitempty"`
 	Kubelet   string   `json:"kubelet,omitempty"`
-	// MTU is that of the interface with its default route, in bytes; 0 if it is not known.
+	// MTU is that of the interface with the default route, in bytes; 0 if unknown.
 	MTU int `json:"mtu,omitempty"`
 }
 
-// Nodes makes the page.
+// Nodes returns the page.
 func (s Source) Nodes(ctx context.Context) (Nodes, error) {
 	seen, err := s.observeNodes(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *Nodes) count(block string) {
 	}
 }
 
-// nodesSeen is what the pages about nodes are made of.
+// nodesSeen has the objects for pages about nodes.
 type nodesSeen struct {
 	pools []Pool
 	nodes []corev1.Node
@@ -133,7 +133,7 @@ func (s Source) observeNodes(ctx context.Context) (nodesSeen, error) {
 	return seen, nil
 }
 
-// poolsOf are the pools of a specification. What is not a pool is left out: the operator refuses it.
+// poolsOf returns the pools of a specification. It skips invalid ones, which the operator refuses.
 func poolsOf(entries []operatorv1.ClusterNetworkEntry) []Pool {
 	pools := []Pool{}
 	for _, e := range entries {
@@ -150,7 +150,7 @@ func poolsOf(entries []operatorv1.ClusterNetworkEntry) []Pool {
 	return pools
 }
 
-// row is a node as the page shows it.
+// row returns the row of a node.
 func (seen nodesSeen) row(n *corev1.Node) Node {
 	row := Node{Name: n.Name, State: NodeReady, Kubelet: n.Status.NodeInfo.KubeletVersion, MTU: seen.mtu[n.Name].MTU, Blocks: seen.blocks(n)}
 	for _, a := range n.Status.Addresses {
@@ -168,7 +168,7 @@ func (seen nodesSeen) row(n *corev1.Node) Node {
 	return row
 }
 
-// state is the worst that is wrong with a node, and why.
+// state returns the most severe state of a node with its cause.
 func (seen nodesSeen) state(n *corev1.Node) (state, why string) {
 	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
@@ -199,7 +199,7 @@ func podReady(p *corev1.Pod) bool {
 	})
 }
 
-// blocks are the blocks of a node: as its object says, or as the addresses of its pods show.
+// blocks returns the blocks of a node according to its object, or else to the addresses of its pods.
 func (seen nodesSeen) blocks(n *corev1.Node) []string {
 	blocks := networks.Blocks(n)
 	if len(blocks) == 0 {
@@ -219,7 +219,7 @@ func (seen nodesSeen) blocks(n *corev1.Node) []string {
 	return texts
 }
 
-// blocksOf are the blocks of the pools in which a pod has its addresses.
+// blocksOf returns the blocks of the pools that contain the addresses of a pod.
 func (seen nodesSeen) blocksOf(p *corev1.Pod) []netip.Prefix {
 	var blocks []netip.Prefix
 	for _, ip := range p.Status.PodIPs {

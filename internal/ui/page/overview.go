@@ -20,50 +20,50 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rolloutwatch"
 )
 
-// recent is how far back changes are listed.
+// recent is the age up to which changes are listed.
 const recent = 24 * time.Hour
 
-// Overview is how the network is, on one page.
+// Overview is the state of the network on one page.
 type Overview struct {
-	// Sentence says how it is.
+	// Sentence summarizes the state.
 	Sentence string `json:"sentence"`
-	// Status is the answer of cno status.
+	// Status is the output of cno status.
 	Status status.View `json:"status"`
-	// Rollout is left out unless something is being rolled out.
+	// Rollout is nil unless a change is being rolled out.
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// Changes are those of the last day, the newest first.
 	Changes []Change `json:"changes"`
-	// Findings are those of the archive's report; left out for a cluster.
+	// Findings are those of the archive's report; nil for a cluster.
 	Findings []doctor.Finding `json:"findings,omitzero"`
-	// Missing are sentences about what could not be read.
+	// Missing are sentences about data that could not be read.
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Rollout is how far a change has come.
+// Rollout is the progress of a change.
 type Rollout struct {
 	// Done of Nodes is the sum over all workloads; a node counts once for each of its workloads. Percent is their ratio, rounded down.
 	Done    int32 `json:"done"`
 	Nodes   int32 `json:"nodes"`
 	Percent int   `json:"percent"`
-	// Since is when the network began to be changed, zero if that is not known. SecondsLeft is an estimate from the pace so far, left out
-	// before the first node is done.
+	// Since is the start of the change; zero if unknown. SecondsLeft is an estimate from the pace so far; nil before the first node is
+	// done.
 	Since       time.Time `json:"since,omitzero"`
 	SecondsLeft int64     `json:"secondsLeft,omitempty"`
-	// Workloads are those that are not done.
+	// Workloads are the unfinished ones.
 	Workloads []rolloutwatch.Workload `json:"workloads"`
 }
 
-// Change is one thing that happened.
+// Change is one past change.
 type Change struct {
 	Time time.Time `json:"time"`
 	What string    `json:"what"`
-	// Revision is the number of the revision that was rolled out; left out for other changes.
+	// Revision is the number of the revision that was rolled out; 0 for other changes.
 	Revision int `json:"revision,omitempty"`
 }
 
-// Overview makes the page. Only that the network itself cannot be read is an error.
+// Overview returns the page. It returns an error only if the network itself cannot be read.
 func (s Source) Overview(ctx context.Context) (Overview, error) {
-	view, err := status.Look(ctx, s.Objects, s.Namespace, s.Now)
+	view, err := status.Read(ctx, s.Objects, s.Namespace, s.Now)
 	if err != nil {
 		return Overview{}, err
 	}
@@ -90,7 +90,7 @@ func (s Source) Overview(ctx context.Context) (Overview, error) {
 	return page, nil
 }
 
-// sentence says how the network is. The words of the cause are those of the condition.
+// sentence summarizes the state of the network. The cause is the message of the condition.
 func sentence(v status.View, r *Rollout) string {
 	if v.Network == nil {
 		return "There is no network: Network.operator.openshift.io/cluster does not exist."
@@ -111,7 +111,7 @@ func sentence(v status.View, r *Rollout) string {
 	return text + "."
 }
 
-// rolloutOf sums the workloads that are not done; nil if all are.
+// rolloutOf sums up the unfinished workloads; nil if there are none.
 func rolloutOf(workloads []rolloutwatch.Workload, v status.View, now time.Time) *Rollout {
 	r := &Rollout{Workloads: []rolloutwatch.Workload{}}
 	for _, w := range workloads {
@@ -141,7 +141,7 @@ func rolloutOf(workloads []rolloutwatch.Workload, v status.View, now time.Time) 
 	return r
 }
 
-// conditionChanges are the conditions of the network as a whole that changed in the last day.
+// conditionChanges returns the conditions of the network as a whole that changed in the last day.
 func conditionChanges(conditions []osv1.OperatorCondition, now time.Time) []Change {
 	var all []Change
 	for _, c := range conditions {
@@ -157,7 +157,7 @@ func conditionChanges(conditions []osv1.OperatorCondition, now time.Time) []Chan
 	return all
 }
 
-// revisionChanges are the revisions of the last day.
+// revisionChanges returns the revisions of the last day.
 func revisionChanges(revisions []history.Entry, now time.Time) []Change {
 	var all []Change
 	for _, r := range revisions {

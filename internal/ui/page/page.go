@@ -1,7 +1,7 @@
-// Package page makes the documents behind the pages of cno ui: one value a page, which is also what a program reads as JSON. The values
-// are those of the commands of cno (status, history, plan, connectivity test); this package adds none of its own judgement.
+// Package page creates the documents of the pages of cno ui: one value per page, which is also available as JSON. The values are those of
+// the commands of cno (status, history, plan, connectivity test); this package makes no decisions of its own.
 //
-// A page reads through the interface of a client, which is a cluster that is watched or an archive of cno doctor.
+// A page reads with the interface client.Reader from a watched cluster or an archive of cno doctor.
 package page
 
 import (
@@ -21,27 +21,27 @@ import (
 // ErrUnknown is wrapped by the error of a page about an object that does not exist.
 var ErrUnknown = errors.New("not found")
 
-// Source is what pages are made of.
+// Source is the source of pages.
 type Source struct {
-	// Objects has the objects of the operator, its operands, and the nodes. Lists that it returns are not changed.
+	// Objects has the objects of the operator, its operands, and the nodes. Its lists must not be changed.
 	Objects client.Reader
 	// All reads objects of every namespace that Objects does not have, such as pods of users. It is nil for an archive, which has none.
 	All client.Reader
 	// PodsOf returns the pods on a node. It is nil for an archive.
 	PodsOf func(ctx context.Context, node string) ([]corev1.Pod, error)
-	// Tracer returns the network of a type as one that explains what becomes of packets; it may be nil, and may return nil.
+	// Tracer returns the Tracer of a network type; it may be nil, and may return nil.
 	Tracer func(operatorv1.NetworkType) provider.Tracer
-	// Namespace is the operator's.
+	// Namespace is that of the operator.
 	Namespace string
 	// Now is the clock: that of the API server, or the time at which an archive was written.
 	Now func() time.Time
 	// Report is that of the archive; nil for a cluster.
 	Report *doctor.Report
-	// Missing are sentences about what could not be read.
+	// Missing are sentences about data that could not be read.
 	Missing []string
 }
 
-// list reads a list of a kind that need not be served.
+// list reads a list of a kind whose API may be unavailable.
 func (s Source) list(ctx context.Context, list client.ObjectList) error {
 	if err := s.Objects.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return err

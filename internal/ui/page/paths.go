@@ -24,11 +24,11 @@ const (
 	CheckUnknown = "unknown"
 )
 
-// Paths is who reaches whom, as the continuous connectivity checks know.
+// Paths are the results of the continuous connectivity checks.
 type Paths struct {
 	// Sources are the nodes that check, sorted.
 	Sources []string `json:"sources"`
-	// Targets are what is checked, those that fail first.
+	// Targets are the checked targets, failing ones first.
 	Targets []string `json:"targets"`
 	// Checks are ordered by target and source.
 	Checks []Check `json:"checks"`
@@ -37,7 +37,7 @@ type Paths struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Check is one source that checks one target.
+// Check is the check of one target by one source.
 type Check struct {
 	Name string `json:"name"`
 	// Source is a node, Target a node if Node is true, and another target, such as a load balancer of the API server, otherwise.
@@ -46,16 +46,16 @@ type Check struct {
 	Node     bool   `json:"node,omitempty"`
 	Endpoint string `json:"endpoint"`
 	State    string `json:"state"`
-	// Since is since when the state is as it is; zero if that is not known.
+	// Since is the time of the last transition of the state; zero if unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Hop is the step that fails: the lookup of the name, or the connection. Message is its sentence.
+	// Hop is the failing step: the lookup of the name, or the connection. Message is its error.
 	Hop     string `json:"hop,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Milliseconds is how long the last connection took.
+	// Milliseconds is the duration of the last connection.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 }
 
-// Paths makes the page.
+// Paths returns the page.
 func (s Source) Paths(ctx context.Context) (Paths, error) {
 	checks, err := s.checks(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s Source) Paths(ctx context.Context) (Paths, error) {
 	return page, nil
 }
 
-// checks are all connectivity checks of the operator.
+// checks returns all connectivity checks of the operator.
 func (s Source) checks(ctx context.Context) ([]Check, error) {
 	checks := []Check{}
 	var list operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList

@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/trace"
 )
 
-// ErrQuestion is wrapped by the error of a question that cannot be answered as it was put.
+// ErrQuestion is wrapped by the error of an invalid question.
 var ErrQuestion = errors.New("the question is not complete")
 
 // PodNames are the pods to choose from.
@@ -25,7 +26,7 @@ type PodNames struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// PodNames returns all pods whose namespace or name contains a text, at most a number of them.
+// PodNames returns the pods whose namespace or name contains a text, at most most of them.
 func (s Source) PodNames(ctx context.Context, text string, most int) (PodNames, error) {
 	page := PodNames{Pods: []Pod{}}
 	pods, err := s.everyPod(ctx)
@@ -43,42 +44,42 @@ func (s Source) PodNames(ctx context.Context, text string, most int) (PodNames, 
 	slices.SortFunc(page.Pods, func(a, b Pod) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
 	if more := len(page.Pods) - most; more > 0 {
 		page.Pods = page.Pods[:most]
-		page.Notes = append(page.Notes, fmt.Sprintf("and %d more; type a part of the name", more))
+		page.Notes = append(page.Notes, phrase.More(more)+"; type a part of the name")
 	}
 	return page, nil
 }
 
-// Question asks for the way between two pods.
+// Question is a request for the path between two pods.
 type Question struct {
 	// From is namespace/name of a pod, To that of a pod or a Service.
 	From, To string
-	// Protocol is TCP, UDP or SCTP; empty is TCP. Port is that of the destination.
+	// Protocol is TCP, UDP or SCTP; empty means TCP. Port is that of the destination.
 	Protocol string
 	Port     uint16
 }
 
-// Way is the way of a packet between two pods, and what stops it.
+// Way is the path of a packet between two pods.
 type Way struct {
 	From     Pod    `json:"from"`
 	To       Pod    `json:"to"`
 	Protocol string `json:"protocol"`
 	Port     uint16 `json:"port"`
-	// Passes is false if a step stops the packet. It says nothing about what cannot be seen from the objects of the cluster.
+	// Passes is false if a step drops the packet, according to the objects of the cluster.
 	Passes bool   `json:"passes"`
 	Steps  []Step `json:"steps"`
-	// Notes are sentences about what was not looked at.
+	// Notes are sentences about objects that were not evaluated.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Step is one place on the way.
+// Step is one step of the path.
 type Step struct {
 	Where string `json:"where"`
-	// OK is false if the step stops the packet.
+	// OK is false if the step drops the packet.
 	OK   bool   `json:"ok"`
 	What string `json:"what"`
 }
 
-// Way answers a question: as cno trace does, without commands in pods of the network, and with what connectivity checks say about the nodes.
+// Way traces a packet as cno trace does, but without commands in pods of the network and with the connectivity checks of the nodes.
 func (s Source) Way(ctx context.Context, q Question) (Way, error) {
 	if q.From == "" || q.To == "" || q.Port == 0 {
 		return Way{}, fmt.Errorf("%w: give the parameters from and to as namespace/name, and port as 1 to 65535", ErrQuestion)
@@ -111,11 +112,11 @@ func (s Source) Way(ctx context.Context, q Question) (Way, error) {
 	return w, nil
 }
 
-// traced is the cluster as questions about packets see it.
+// traced returns the cluster for package trace.
 func (s Source) traced(ctx context.Context) (trace.Cluster, error) {
 	c := trace.Cluster{Objects: s.All}
 	if s.All == nil {
-		c.Objects, c.Blind = s.Objects, "network policies were not looked at: an archive has none"
+		c.Objects, c.NoPolicies = s.Objects, "network policies were not evaluated: an archive has none"
 	}
 	network := &operatorv1.Network{}
 	if err := s.Objects.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, network); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
@@ -128,7 +129,7 @@ func (s Source) traced(ctx context.Context) (trace.Cluster, error) {
 	return c, nil
 }
 
-// endOf is an end of a way as the page has pods.
+// endOf converts an end of a trace.
 func endOf(e trace.End) Pod {
 	namespace, name, isPod := strings.Cut(e.Name, "/")
 	if !isPod {
@@ -146,7 +147,7 @@ func (w *Way) add(where string, ok bool, what string) {
 	w.Passes = w.Passes && ok
 }
 
-// between adds the nodes, and the way between them.
+// between adds the nodes and the path between them.
 func (s Source) between(ctx context.Context, w *Way) error {
 	seen, err := s.observeNodes(ctx)
 	if err != nil {
@@ -174,7 +175,7 @@ func (s Source) between(ctx context.Context, w *Way) error {
 	return nil
 }
 
-// nodeChecks adds what connectivity checks say about the way from one node to the other.
+// nodeChecks adds the connectivity checks from one node to the other.
 func (s Source) nodeChecks(ctx context.Context, w *Way) error {
 	checks, err := s.checks(ctx)
 	if err != nil {
@@ -198,7 +199,7 @@ func (s Source) nodeChecks(ctx context.Context, w *Way) error {
 	return nil
 }
 
-// everyPod returns all pods: those of the network where no others can be read.
+// everyPod returns all pods, or those of the network if no others can be read.
 func (s Source) everyPod(ctx context.Context) ([]corev1.Pod, error) {
 	if s.All == nil {
 		var list corev1.PodList

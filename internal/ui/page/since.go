@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// NodeChanges are what has changed since an earlier Nodes: applied to it, they give the later one.
+// NodeChanges are the changes from an earlier Nodes to a later one.
 type NodeChanges struct {
-	// Changed are the rows that are new or different, Removed the names of the nodes that are gone.
+	// Changed are the new or different rows, Removed the names of removed nodes.
 	Changed []Node         `json:"changed"`
 	Removed []string       `json:"removed"`
 	Pools   []Pool         `json:"pools"`
@@ -21,7 +21,7 @@ type NodeChanges struct {
 // Empty reports whether nothing has changed.
 func (c NodeChanges) Empty() bool { return c.same && len(c.Changed) == 0 && len(c.Removed) == 0 }
 
-// Since returns what has changed since before. Both are ordered by name, as Source.Nodes makes them.
+// Since returns the changes since before. Both are ordered by name, as Source.Nodes returns them.
 func (p Nodes) Since(before Nodes) NodeChanges {
 	c := NodeChanges{Changed: []Node{}, Removed: []string{}, Pools: p.Pools, Counts: p.Counts, Notes: p.Notes,
 		same: slices.Equal(p.Pools, before.Pools) && maps.Equal(p.Counts, before.Counts) && slices.Equal(p.Notes, before.Notes)}

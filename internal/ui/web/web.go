@@ -1,5 +1,5 @@
-// Package web is the bundle of the pages of cno ui. Its sources are in ui/; build.mjs there writes dist, which is committed, so that the
-// program is built without Node.js.
+// Package web embeds the bundle of the web interface of cno ui. Its sources are in ui/; build.mjs there writes dist, which is committed, so
+// that the binary is built without Node.js.
 package web
 
 import (
@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// dist is what build.mjs writes: index.html, and below assets what it loads.
+// dist is the output of build.mjs: index.html, and its assets.
 //
 //go:embed dist
 var dist embed.FS
 
-// Files are the files of the bundle.
+// Files returns the files of the bundle.
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -23,12 +23,12 @@ func Files() fs.FS {
 	return files
 }
 
-// Paths are the patterns of http.ServeMux of all pages: each is answered with the same file, which shows the page that its address names.
+// Paths returns the patterns of http.ServeMux of all pages: all have the same file, which shows the page of its address.
 func Paths() []string {
 	return []string{"/{$}", "/nodes", "/nodes/{name}", "/paths", "/change", "/history", "/hosts", "/pods"}
 }
 
-// Assets serves what pages load.
+// Assets returns the handler of the assets.
 func Assets() http.Handler {
 	files := http.FileServerFS(Files())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func Assets() http.Handler {
 	})
 }
 
-// Page serves the page.
+// Page returns the handler of the page.
 func Page() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, Files(), "index.html") })
 }

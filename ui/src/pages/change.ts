@@ -47,7 +47,7 @@ function editor({ body, problem, say, session }: Context, doc: ChangeDocument): 
   const done = h("div", { role: "status" });
 
   function buttons(): void {
-    apply.disabled = !session.mayChange || !plan || plan.verdict === "unchanged" || !(plan.applies || (plan.acknowledgement !== undefined && plan.acknowledgement !== "" && acknowledged === plan.acknowledgement));
+    apply.disabled = !session.mayChange || !plan || plan.decision === "unchanged" || !(plan.applies || (plan.acknowledgement !== undefined && plan.acknowledgement !== "" && acknowledged === plan.acknowledgement));
   }
   function show(p: Plan): void {
     if (p.acknowledgement !== plan?.acknowledgement) acknowledged = "";
@@ -55,14 +55,14 @@ function editor({ body, problem, say, session }: Context, doc: ChangeDocument): 
     replace(result, planView(p), session.mayChange && acknowledgement(p, (hash) => { acknowledged = hash; buttons(); }));
     const box = document.getElementById("acknowledge") as HTMLInputElement | null;
     if (box) box.checked = acknowledged !== "";
-    result.setAttribute("data-verdict", p.verdict);
+    result.setAttribute("data-decision", p.decision);
     buttons();
   }
   function soon(): void {
     clearTimeout(timer);
     plan = undefined;
     buttons();
-    result.removeAttribute("data-verdict");
+    result.removeAttribute("data-decision");
     timer = window.setTimeout(() => void ask(), pause);
   }
   async function ask(): Promise<void> {

@@ -1,4 +1,4 @@
-// Package diff is `cno dayone diff`: what a change of host network configuration changes, by interface, address and route.
+// Package diff is `cno dayone diff`: it compares host network configurations by interface, address and route.
 package diff
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
-// change is what changes in one file of a role.
+// change has the differences of one file of a role.
 type change struct {
 	Role string `json:"role,omitempty"`
 	File string `json:"file,omitempty"`
@@ -28,10 +28,10 @@ type change struct {
 	Differences []docdiff.Difference `json:"differences"`
 }
 
-// New makes the command.
+// New returns the command.
 func New() *cobra.Command {
 	var form output.Format
-	var asStatus bool
+	var exitCode bool
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show what changes from one configuration to another",
@@ -50,14 +50,14 @@ Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of th
 			if err := print(cmd.OutOrStdout(), form, changes); err != nil {
 				return err
 			}
-			if asStatus && len(changes) > 0 {
+			if exitCode && len(changes) > 0 {
 				return &exit.Code{Status: exit.Refused}
 			}
 			return nil
 		},
 	}
 	form.Add(cmd)
-	cmd.Flags().BoolVar(&asStatus, "exit-code", false, "exit with 1 if there is a difference")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if there is a difference")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func compare(cmd *cobra.Command, a, b string) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of two documents the names do not matter; of two sets with one role each, the name of the role does not.
+	// The names of two single documents are ignored, and so is the name of the role of two sets with one role each.
 	before, after = align(before, after, plainA && plainB)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
@@ -81,17 +81,17 @@ func compare(cmd *cobra.Command, a, b string) ([]change, error) {
 	for _, at := range slices.SortedFunc(maps.Keys(all), func(x, y place) int {
 		return slices.Compare([]string{x.role, x.file}, []string{y.role, y.file})
 	}) {
-		was, there := before[at]
-		is, stays := after[at]
-		differences, err := docdiff.Diff(was, is)
+		oldDoc, inBefore := before[at]
+		newDoc, inAfter := after[at]
+		differences, err := docdiff.Diff(oldDoc, newDoc)
 		if err != nil {
 			return nil, err
 		}
 		c := change{at.role, at.file, "changed", differences}
 		switch {
-		case !there:
+		case !inBefore:
 			c.Change = "added"
-		case !stays:
+		case !inAfter:
 			c.Change = "removed"
 		case len(differences) == 0:
 			continue
@@ -115,14 +115,14 @@ func align(before, after map[place]*nmstate.Document, plain bool) (map[place]*nm
 	if plain && len(before) == 1 && len(after) == 1 {
 		return rename(before, false), rename(after, false)
 	}
-	if one(before) && one(after) {
+	if singleRole(before) && singleRole(after) {
 		return rename(before, true), rename(after, true)
 	}
 	return before, after
 }
 
-// one reports whether there is at most one role.
-func one(docs map[place]*nmstate.Document) bool {
+// singleRole reports whether there is at most one role.
+func singleRole(docs map[place]*nmstate.Document) bool {
 	names := map[string]bool{}
 	for at := range docs {
 		names[at.role] = true
@@ -142,7 +142,7 @@ func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, e
 		switch {
 		case p == nil:
 		case p.NeedsHost():
-			problems = append(problems, nmstate.Problem{File: path + ": " + name, Message: "finds things out on the host (capture); what it means is not known here, and it is left out", Warning: true})
+			problems = append(problems, nmstate.Problem{File: path + ": " + name, Message: "has captures, which are evaluated on the host; the document is skipped", Warning: true})
 		default:
 			doc, wrong := p.Fill(nil)
 			problems = append(problems, wrong.Errors()...)

@@ -1,4 +1,4 @@
-// Package imports is `cno dayone import`: what a cluster or a host has already, as documents to go on with.
+// Package imports is `cno dayone import`: it extracts the existing configuration of a cluster or a host as documents.
 package imports
 
 import (
@@ -27,7 +27,7 @@ var errPlain = errors.New("the file is a document, or not YAML, and contains no 
 // preBootRole is the directory of documents that are for the time before the boot.
 const preBootRole = "preboot"
 
-// New makes the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
@@ -95,9 +95,9 @@ func (o *options) run(cmd *cobra.Command) error {
 		}
 	}
 	if len(outputs) == 0 && !found.Problems.HasErrors() {
-		return fmt.Errorf("there is no host network configuration in what was given")
+		return fmt.Errorf("the input contains no host network configuration")
 	}
-	// What can be taken out is, even if something else cannot.
+	// Documents are written also if others cannot be extracted.
 	if err := o.write(cmd, outputs); err != nil {
 		return err
 	}

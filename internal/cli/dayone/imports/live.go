@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostdocument"
 )
 
-// describe returns the document of the host that this runs on.
+// describe returns the document of the host on which the command runs.
 func (o *options) describe(ctx context.Context) ([]byte, error) {
 	state, err := o.host.Read(ctx)
 	if err != nil {

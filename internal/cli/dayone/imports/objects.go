@@ -69,7 +69,7 @@ func objects(found roles.Found) ([]output, error) {
 	return all, nil
 }
 
-// rawOf returns a document as it is embedded in an object. What looks like a reference to a value is kept from being one.
+// rawOf returns a document as it is embedded in an object. It escapes text that looks like a reference to a value.
 func rawOf(name string, content []byte) (*runtime.RawExtension, error) {
 	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(string(content), "${", "$${")))
 	if err != nil {

@@ -22,7 +22,7 @@ func block(t *testing.T, text, language string) string {
 	return body
 }
 
-func TestTheExampleInTheDocumentationIsTrue(t *testing.T) {
+func TestTheExampleInTheDocumentationIsCorrect(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/day-one-keyfiles.md")
 	if err != nil {
 		t.Fatal(err)

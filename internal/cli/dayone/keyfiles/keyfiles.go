@@ -1,4 +1,4 @@
-// Package keyfiles is `cno dayone keyfiles`: the connection profiles of NetworkManager that a document becomes.
+// Package keyfiles is `cno dayone keyfiles`: it converts a document to connection profiles of NetworkManager.
 package keyfiles
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
-// New makes the command. It reads standard input for a file named "-".
+// New returns the command. It reads standard input for a file named "-".
 func New() *cobra.Command {
 	var dir, host string
 	var files []string
@@ -43,10 +43,10 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read, or the comm
 		Args:    roles.FileArgs(&files),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir != "" && cmd.Flags().Changed("output") {
-				return errors.New("--dir and --output exclude one another")
+				return errors.New("--dir and --output cannot be used together")
 			}
 			if len(files) > 1 {
-				return errors.New("one document at a time; \"cno dayone render --as keyfiles\" takes several")
+				return errors.New("only one document can be converted; \"cno dayone render --as keyfiles\" accepts several")
 			}
 			profiles, err := generate(cmd, files[0], host, strict)
 			if err != nil {
@@ -67,7 +67,7 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read, or the comm
 	return cmd
 }
 
-// generate reads a document and returns its files; what is wrong with it is printed.
+// generate reads a document and returns its files. It prints the problems of the document.
 func generate(cmd *cobra.Command, file, host string, strict bool) ([]nmconn.File, error) {
 	data, err := read(cmd.InOrStdin(), file)
 	if err != nil {
@@ -99,7 +99,7 @@ func generate(cmd *cobra.Command, file, host string, strict bool) ([]nmconn.File
 	return files, nil
 }
 
-// choose returns the host whose document is meant: the file itself, or one of an installer's input.
+// choose returns the host of the document: the file itself, or one host of an installer's input.
 func choose(file string, data []byte, name string) (metal.Host, nmstate.Problems, error) {
 	if !metal.IsInput(data) {
 		if name != "" {
@@ -121,7 +121,7 @@ func choose(file string, data []byte, name string) (metal.Host, nmstate.Problems
 	return metal.Host{}, nil, fmt.Errorf("%s has several hosts; name one with --host: %s", file, strings.Join(names, ", "))
 }
 
-// read returns the content of a file, and of a hostile one not much more than Parse looks at.
+// read returns the content of a file, up to one byte more than Parse accepts.
 func read(stdin io.Reader, file string) ([]byte, error) {
 	in := stdin
 	if file != "-" {

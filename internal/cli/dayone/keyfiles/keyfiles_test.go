@@ -51,7 +51,7 @@ func TestJSONIsTheFormOfNMState(t *testing.T) {
 	}
 }
 
-func TestNothingToDoIsAnEmptyList(t *testing.T) {
+func TestADocumentWithoutInterfacesHasAnEmptyList(t *testing.T) {
 	if status, out, _ := run("interfaces: []", "-f", "-", "-o", "json"); status != exit.OK || out != "{\n  \"NetworkManager\": []\n}\n" {
 		t.Errorf("%d %q", status, out)
 	}
@@ -63,7 +63,7 @@ func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
 	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The second time files are replaced, and one that a person made more open is closed again.
+	// The second run replaces the files and restores the mode of one that others can read.
 	for range 2 {
 		if status, out, stderr := run("", "-f", file, "--dir", dir); status != exit.OK || out != "" {
 			t.Fatal(status, out, stderr)
@@ -98,11 +98,11 @@ func TestARefusedDocumentHasALineForEachErrorAndNoFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the directory was made: %v", err)
+		t.Errorf("the directory was created: %v", err)
 	}
 }
 
-func TestCallsThatCannotBeMeantAreUnusable(t *testing.T) {
+func TestInvalidCommandLinesAreUnusable(t *testing.T) {
 	for _, args := range [][]string{
 		{},
 		{"-f", "-", "-o", "xml"},

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 )
 
-// write puts the files into a directory. Each appears at once and with its mode: NetworkManager may be watching, and a
-// profile may hold a password. Files of that directory that are not among them stay.
+// write writes the files to a directory. Each appears in one step and with its mode, since NetworkManager may watch the directory and a
+// profile may contain a password. Other files of the directory stay.
 func write(dir string, files []nmconn.File) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
-// judged is a host and the files of its document.
-type judged struct {
+// checkedHost is a host and the files of its document.
+type checkedHost struct {
 	metal.Host
 	files preboot.Files
 }
 
 // without warns of what a form has no place for.
-func without(all []judged, form string) nmstate.Problems {
+func without(all []checkedHost, form string) nmstate.Problems {
 	var problems nmstate.Problems
 	for _, h := range all {
 		if h.files.Document != nil {
@@ -33,20 +33,20 @@ func without(all []judged, form string) nmstate.Problems {
 	return problems
 }
 
-// judge finds the files of all hosts, and everything that is wrong with any of them.
-func judge(hosts []metal.Host) ([]judged, nmstate.Problems) {
-	var out []judged
+// checkHosts returns the files of all hosts, and all problems of their documents.
+func checkHosts(hosts []metal.Host) ([]checkedHost, nmstate.Problems) {
+	var out []checkedHost
 	var problems nmstate.Problems
 	for _, h := range hosts {
 		files, wrong := preboot.Render(h.File, h.Document)
 		problems = append(problems, h.Locate(wrong)...)
-		out = append(out, judged{h, files})
+		out = append(out, checkedHost{h, files})
 	}
 	return out, problems
 }
 
 func keyfiles(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) {
-	all, problems := judge(hosts)
+	all, problems := checkHosts(hosts)
 	out := output{about: "the profiles of one host"}
 	for _, h := range all {
 		pairs := [][2]string{}
@@ -71,7 +71,7 @@ func ignitionConfigs(o *options, hosts []metal.Host) (output, nmstate.Problems, 
 	if err != nil {
 		return output{}, nil, err
 	}
-	all, wrong := judge(hosts)
+	all, wrong := checkHosts(hosts)
 	problems = append(problems, wrong...)
 	out := output{about: "the Ignition configuration of one host"}
 	for _, h := range all {
@@ -113,7 +113,7 @@ func readBase(path string) (*types.Config, nmstate.Problems, error) {
 const secretImage = "the boot image that the cluster builds of the Secret"
 
 func secrets(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
-	all, problems := judge(hosts)
+	all, problems := checkHosts(hosts)
 	problems = append(problems, without(all, secretImage)...)
 	out := output{separator: "---\n"}
 	for _, h := range hosts {
@@ -134,7 +134,7 @@ func secrets(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
 }
 
 func bareMetalHosts(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
-	all, problems := judge(hosts)
+	all, problems := checkHosts(hosts)
 	problems = append(problems, without(all, secretImage)...)
 	out := output{separator: "---\n"}
 	for _, h := range hosts {

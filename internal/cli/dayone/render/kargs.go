@@ -11,13 +11,13 @@ import (
 
 func kernelArguments(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) {
 	// The document must be one that NetworkManager takes: it reads the arguments.
-	all, problems := judge(hosts)
+	all, problems := checkHosts(hosts)
 	problems = append(problems, without(all, "the kernel's command line")...)
 	out := output{about: "the kernel arguments of one host"}
 	for _, h := range hosts {
 		doc, _ := preboot.Parse(h.File, h.Document)
 		if doc == nil {
-			continue // judge has why
+			continue // checkHosts reports why
 		}
 		args, wrong := kargs.Arguments(h.Name, doc)
 		problems = append(problems, h.Locate(wrong)...)

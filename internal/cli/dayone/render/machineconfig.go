@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
-// machineConfig is the form of the time after the boot: it takes the documents of all hosts of a role, and makes one object.
+// machineConfig is the form for the first boot of the installed system: one object with the documents of all hosts of a role.
 const machineConfig = "machineconfig"
 
-// machineConfigs writes the object of each role, if `cno dayone validate` finds nothing wrong in what was given. What makes a document
-// unsound can be let pass; what keeps it from being read cannot.
+// machineConfigs writes the object of each role if `cno dayone validate` finds no error in the input. --allow-unsound accepts errors of a
+// document that can be read.
 func (o *options) machineConfigs(cmd *cobra.Command) error {
 	found, err := o.checkedRoles(cmd)
 	if err != nil {
@@ -50,12 +50,12 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 		}
 	}
 	if len(out.files) == 0 {
-		return fmt.Errorf("there is no document for the first boot in what was given")
+		return fmt.Errorf("the input contains no document for the first boot")
 	}
 	return out.write(cmd.OutOrStdout(), o.dir)
 }
 
-// checkedRoles reads the documents for the first boot; what is wrong with them is printed.
+// checkedRoles reads the documents for the first boot and prints their problems.
 func (o *options) checkedRoles(cmd *cobra.Command) (roles.Found, error) {
 	if o.base != "" || len(o.hosts) > 0 {
 		return roles.Found{}, fmt.Errorf("--base and --host cannot be used with --as %s: it takes all documents of a role", o.as)
@@ -64,11 +64,11 @@ func (o *options) checkedRoles(cmd *cobra.Command) (roles.Found, error) {
 	if err != nil {
 		return roles.Found{}, err
 	}
-	return found, roles.Print(cmd.ErrOrStderr(), o.judgeRoles(found))
+	return found, roles.Print(cmd.ErrOrStderr(), o.checkRoles(found))
 }
 
-// judgeRoles returns what is wrong; what the user lets pass is a warning.
-func (o *options) judgeRoles(found roles.Found) nmstate.Problems {
+// checkRoles returns the problems; those that the user accepts are warnings.
+func (o *options) checkRoles(found roles.Found) nmstate.Problems {
 	s := found.Surroundings()
 	s.WithoutBridge = s.WithoutBridge || o.withoutBridge
 	problems := roles.Validate(found, s)
@@ -85,7 +85,7 @@ func (o *options) judgeRoles(found roles.Found) nmstate.Problems {
 	return problems
 }
 
-// documents are the files that nodes read.
+// documents returns the files that nodes read.
 func documents(role placement.Role) placement.Files {
 	files := role.Files.Documents()
 	if index, ok := role.Files.Get(placement.IndexFile); ok {

@@ -42,7 +42,7 @@ func (o *options) nodePolicies(cmd *cobra.Command) error {
 		}
 	}
 	if len(out.files) == 0 {
-		return fmt.Errorf("there is no document for the first boot in what was given")
+		return fmt.Errorf("the input contains no document for the first boot")
 	}
 	return out.write(cmd.OutOrStdout(), o.dir)
 }

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// output is what a form makes of hosts: files in a directory, or the same as one stream.
+// output is a form of hosts: files in a directory, or the same as one stream.
 type output struct {
 	files  []file
 	stream [][]byte
 	// separator is written between the parts of a stream; empty if there can be only one part.
 	separator string
-	// about says what one part is.
+	// about describes one part.
 	about string
 }
 
@@ -23,8 +23,8 @@ type file struct {
 	content []byte
 }
 
-// write puts files into dir, or the stream onto stdout if there is none. Files can hold secrets of the network: only their
-// owner may read them, which is also what NetworkManager asks for.
+// write writes files to dir, or the stream to stdout if dir is empty. Files can contain secrets of the network: only their owner may read
+// them, which NetworkManager requires, too.
 func (o output) write(stdout io.Writer, dir string) error {
 	if dir != "" {
 		return o.writeFiles(dir)
@@ -61,16 +61,16 @@ func (o output) writeFiles(dir string) error {
 	return nil
 }
 
-// replace writes a file in one step, so that nothing reads half of it, and with its mode from the beginning.
+// replace writes a file in one step, so that no reader sees an incomplete file, and with its mode from the beginning.
 func replace(path string, content []byte) error {
-	// CreateTemp makes files that only their owner may read.
+	// CreateTemp creates files that only their owner may read.
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".render-*")
 	if err != nil {
 		return err
 	}
 	_, err = tmp.Write(content)
-	if closed := tmp.Close(); err == nil {
-		err = closed
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
 	}
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)

@@ -14,7 +14,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_2"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/rivals"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/conflict"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 )
@@ -54,7 +54,7 @@ func TestAMachineConfigBringsTheProgramInPlaceOfTheStockService(t *testing.T) {
 		}
 	}
 	write(filepath.Join(units, "multi-user.target.wants", hostprogram.StockUnit), "")
-	if rivals.Enabled(os.DirFS(root)) == nil {
+	if conflict.Enabled(os.DirFS(root)) == nil {
 		t.Fatal("the stock service is not in the way to begin with")
 	}
 	enabled := map[string]bool{}
@@ -74,7 +74,7 @@ func TestAMachineConfigBringsTheProgramInPlaceOfTheStockService(t *testing.T) {
 		}
 		verify = append(verify, path)
 	}
-	if err := rivals.Enabled(os.DirFS(root)); err != nil {
+	if err := conflict.Enabled(os.DirFS(root)); err != nil {
 		t.Errorf("host-network would refuse to run: %v", err)
 	}
 	if !enabled["host-network.service"] || !enabled["host-network-leases.service"] || enabled["host-network-rollback.service"] || enabled[hostprogram.StockUnit] {

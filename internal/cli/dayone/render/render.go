@@ -1,4 +1,4 @@
-// Package render is `cno dayone render`: documents of hosts in the form in which something else takes them.
+// Package render is `cno dayone render`: it renders documents of hosts as keyfiles, Ignition configurations, objects or kernel arguments.
 package render
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// options are what the command line says.
+// options are the flags of the command.
 type options struct {
 	files     []string
 	as        string
@@ -22,18 +22,18 @@ type options struct {
 	base      string
 	role      string
 	dir       string
-	// image is that of the program host-network, for MachineConfigs.
+	// image contains the binary host-network, for MachineConfigs.
 	image string
-	// withoutBridge and allowUnsound are for MachineConfigs.
+	// withoutBridge and allowUnsound are for MachineConfigs and NodeNetworkConfigurationPolicies.
 	withoutBridge, allowUnsound bool
 }
 
 // form is one way to render documents.
 type form struct {
 	word string
-	// named says that it holds the names of hosts.
+	// named is set if the output contains the names of hosts.
 	named bool
-	// render returns what to write, in order.
+	// render returns the output, in order.
 	render func(*options, []metal.Host) (output, nmstate.Problems, error)
 }
 
@@ -56,7 +56,7 @@ func words() []string {
 	return out
 }
 
-// New makes the command. It reads standard input for a file named "-".
+// New returns the command. It reads standard input for a file named "-".
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{

@@ -173,9 +173,9 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 		want string
 	}{
 		{"no form of that name", []string{"--as", "iso", "-f", "testdata/br-ex.yml"}, "is not one of keyfiles, ignition"},
-		{"a file that is not there", []string{"--as", "secret", "-f", "testdata/none.yml"}, "no such file"},
+		{"a missing file", []string{"--as", "secret", "-f", "testdata/none.yml"}, "no such file"},
 		{"an empty directory", []string{"--as", "secret", "-f", none}, "no host in"},
-		{"a host that is not there", []string{"--as", "secret", "-f", "testdata/hosts", "--host", "x"}, "no file is of a host of that name"},
+		{"a missing host", []string{"--as", "secret", "-f", "testdata/hosts", "--host", "x"}, "no file is for a host with that name"},
 		{"standard input of no name", []string{"--as", "secret", "-f", "-"}, "--host must name"},
 		{"several configurations in one stream", []string{"--as", "ignition", "-f", "testdata/hosts"}, "and there are 2"},
 		{"a base for something else", []string{"--as", "secret", "-f", "testdata/hosts", "--base", "testdata/base.ign"}, "--base cannot be used"},

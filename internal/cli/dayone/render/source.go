@@ -18,7 +18,7 @@ type source struct {
 	stdin io.Reader
 	// only names the hosts to keep; all if empty.
 	only []string
-	// named says that hosts must have names: the document on standard input needs one.
+	// named requires names of hosts: the document on standard input needs one.
 	named bool
 
 	found    []metal.Host
@@ -26,7 +26,7 @@ type source struct {
 	problems nmstate.Problems
 }
 
-// hosts reads all files. Problems are of hosts' names and of install-configs, not yet of documents.
+// hosts reads all files. The problems are those of hosts' names and of install-configs; documents are not checked yet.
 func (s *source) hosts(files []string) ([]metal.Host, nmstate.Problems, error) {
 	s.from = map[string]string{}
 	paths, err := expand(files)
@@ -47,7 +47,7 @@ func (s *source) hosts(files []string) ([]metal.Host, nmstate.Problems, error) {
 		kept = slices.DeleteFunc(kept, func(h metal.Host) bool { return !slices.Contains(s.only, h.Name) })
 		for _, name := range s.only {
 			if _, ok := s.from[name]; !ok && len(s.problems) == 0 {
-				return nil, nil, fmt.Errorf("--host %s: no file is of a host of that name", name)
+				return nil, nil, fmt.Errorf("--host %s: no file is for a host with that name", name)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func expand(files []string) ([]string, error) {
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if file == "-" || err != nil || !info.IsDir() {
-			// A file that is not there is an error when it is read.
+			// A missing file is an error when it is read.
 			out = append(out, file)
 			continue
 		}
@@ -90,7 +90,7 @@ func (s *source) read(path string) ([]byte, error) {
 		defer func() { _ = f.Close() }()
 		in = f
 	}
-	// One byte more than is read of a document makes a larger one known as such.
+	// One byte more than the limit of a document, so that a larger one is detected.
 	data, err := io.ReadAll(io.LimitReader(in, nmstate.MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -98,7 +98,7 @@ func (s *source) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// add takes the hosts of one of several files.
+// add adds the hosts of one of several files.
 func (s *source) add(path string, data []byte, files int) error {
 	if metal.IsInput(data) {
 		hosts, problems := metal.Hosts(path, data)
@@ -128,8 +128,8 @@ func (s *source) add(path string, data []byte, files int) error {
 }
 
 func (s *source) host(path string, h metal.Host) {
-	if other, twice := s.from[h.Name]; twice {
-		s.problems = append(s.problems, nmstate.Problem{File: path, Message: fmt.Sprintf("host %s is in %s already", h.Name, other)})
+	if other, exists := s.from[h.Name]; exists {
+		s.problems = append(s.problems, nmstate.Problem{File: path, Message: fmt.Sprintf("host %s is also in %s", h.Name, other)})
 		return
 	}
 	s.from[h.Name] = path

@@ -41,7 +41,7 @@ type resolved struct {
 	Document json.RawMessage `json:"document"`
 }
 
-// New makes the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
@@ -82,10 +82,10 @@ be read or the invocation is wrong.`,
 
 func (o *options) run(cmd *cobra.Command) error {
 	if len(o.files) > 1 {
-		return errors.New("one policy at a time; --host chooses one of a directory")
+		return errors.New("only one policy can be resolved; --host selects one from a directory")
 	}
 	if o.files[0] == "-" && o.current == "-" {
-		return errors.New("standard input is either the policy or the state")
+		return errors.New("standard input can be either the policy or the state, not both")
 	}
 	file, err := o.file(cmd)
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		doc, wrong = p.Fill(captures)
 		problems = append(problems, wrong...)
 	}
-	// What was found is of use above all if something was not.
+	// Captures are printed also if another one failed: they help to find the cause.
 	result := resolved{File: file.Name, Captures: append([]policy.Found{}, captures...)}
 	refused := error(nil)
 	if doc != nil && live != nil {
@@ -164,7 +164,7 @@ func (o *options) file(cmd *cobra.Command) (placement.File, error) {
 	return choice.File, nil
 }
 
-// state returns the state in which captures look; live is set if it is that of this host.
+// state returns the state in which captures are evaluated. The second result is nil unless it is that of this host.
 func (o *options) state(ctx context.Context, stdin io.Reader) (policy.State, *livestate.State, error) {
 	if o.live {
 		live, err := o.this.Read(ctx)

@@ -31,7 +31,7 @@ func (p place) problem(err *field.Error) nmstate.Problem {
 	return nmstate.Problem{File: p.path, Line: p.line(err.Field), Path: err.Field, Message: err.ErrorBody()}
 }
 
-// line is that of a field in the file; 0 if it has none.
+// line returns the line of a field in the file; 0 if it has none.
 func (p place) line(field string) int {
 	if p.first == 0 {
 		return 0
@@ -43,7 +43,7 @@ func (p place) line(field string) int {
 	return p.first - 1 + line
 }
 
-// check returns what the CRD has against a HostNetworkConfig: the same that the API server would say.
+// check checks a HostNetworkConfig against its CRD, with the same errors as the API server.
 func (p place) check() nmstate.Problems {
 	checker, err := hostNetworkConfigs()
 	if err != nil {
@@ -61,13 +61,13 @@ func (p place) check() nmstate.Problems {
 }
 
 var hostNetworkConfigs = sync.OnceValues(func() (*crdcheck.Checker, error) {
-	definitions, err := crds.All()
+	all, err := crds.All()
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range definitions {
-		if d.Spec.Names.Kind == "HostNetworkConfig" {
-			return crdcheck.New(d, networkv1.GroupVersion.Version)
+	for _, crd := range all {
+		if crd.Spec.Names.Kind == "HostNetworkConfig" {
+			return crdcheck.New(crd, networkv1.GroupVersion.Version)
 		}
 	}
 	return nil, errors.New("the CRD of HostNetworkConfig is not part of this binary")

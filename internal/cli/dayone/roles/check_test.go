@@ -30,7 +30,7 @@ func read(t *testing.T, text string) string {
 }
 
 func TestAnObjectIsCheckedAgainstItsCRDWithLineAndPath(t *testing.T) {
-	for _, c := range []struct{ spec, says string }{
+	for _, c := range []struct{ spec, want string }{
 		{"  phases: [Preboot]\n  bridge: {uplink: {interface: eno1}}", `-:8: spec.phases[0]: Unsupported value: "Preboot"`},
 		{"  bridge:\n    uplink: {interface: eno1}\n    mtu: 70000", `-:10: spec.bridge.mtu: Invalid value: 70000`},
 		{"  bridge:\n    uplink: {interface: eno1, auto: DefaultRoute}", `-:9: spec.bridge.uplink`},
@@ -39,8 +39,8 @@ func TestAnObjectIsCheckedAgainstItsCRDWithLineAndPath(t *testing.T) {
 		{"  hosts:\n  - name: w0\n    value: {a: b}", `-:10: spec.hosts[0].value: Forbidden: there is no such field; did you mean values?`},
 		{"  roll: x", `spec.roll: Forbidden: there is no such field; did you mean role?`},
 	} {
-		if got := read(t, fmt.Sprintf(object, c.spec)); !strings.Contains(got, c.says) {
-			t.Errorf("%s\ngot  %q\nwant %q", c.spec, got, c.says)
+		if got := read(t, fmt.Sprintf(object, c.spec)); !strings.Contains(got, c.want) {
+			t.Errorf("%s\ngot  %q\nwant %q", c.spec, got, c.want)
 		}
 	}
 	if got := read(t, fmt.Sprintf(object, "  bridge: {uplink: {interface: eno1}}")); got != "" {

@@ -32,7 +32,7 @@ func validateText(t testing.TB, text string) {
 
 // The work for a host does not grow with the number of hosts. Allocations are counted, since they are the same on every machine.
 func TestTheWorkForAHostDoesNotDependOnTheOthers(t *testing.T) {
-	validateText(t, manyHosts(1)) // what is read once in a process
+	validateText(t, manyHosts(1)) // initializes what a process reads once
 	cost := func(hosts int) float64 {
 		text := manyHosts(hosts)
 		return testing.AllocsPerRun(1, func() { validateText(t, text) })

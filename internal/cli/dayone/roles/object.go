@@ -31,15 +31,14 @@ func IsHostNetworkConfig(text []byte) bool {
 	return yaml.Unmarshal(text, &head) == nil && head.Kind == "HostNetworkConfig"
 }
 
-// PreBoot returns the documents of a HostNetworkConfig for the time before the boot, whether or not it asks for that phase.
+// PreBoot returns the documents of a HostNetworkConfig for the time before the boot, also if the object does not have that phase.
 func PreBoot(path string, object []byte) ([]Host, nmstate.Problems) {
 	in := newPlace(path, object, 1)
 	rendered, config, problems := renderObject(in, networkv1.PreBoot)
 	return hostsOf(in, rendered, config), problems
 }
 
-// renderObject renders an object for some phases in place of its own if they are given.
-// An object that its CRD refuses is not rendered.
+// renderObject renders an object for the given phases, or for its own if there are none. An object that its CRD refuses is not rendered.
 func renderObject(in place, phases ...networkv1.Phase) (template.Rendered, networkv1.HostNetworkConfig, nmstate.Problems) {
 	var config networkv1.HostNetworkConfig
 	if problems := in.check(); problems != nil {
@@ -65,8 +64,8 @@ func renderObject(in place, phases ...networkv1.Phase) (template.Rendered, netwo
 func hostsOf(in place, rendered template.Rendered, config networkv1.HostNetworkConfig) []Host {
 	var hosts []Host
 	for _, d := range rendered.PreBoot {
-		at := slices.IndexFunc(config.Spec.Hosts, func(h networkv1.Host) bool { return placement.ShortName(h.Name) == d.Host })
-		path := field.NewPath("spec", "hosts").Index(at).String()
+		index := slices.IndexFunc(config.Spec.Hosts, func(h networkv1.Host) bool { return placement.ShortName(h.Name) == d.Host })
+		path := field.NewPath("spec", "hosts").Index(index).String()
 		locate := func(p nmstate.Problem) nmstate.Problem {
 			p.Message = strings.TrimPrefix(p.Path+": ", ": ") + p.Message
 			p.File, p.Line, p.Path = in.path, in.line(path), path

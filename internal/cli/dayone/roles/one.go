@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// One returns the role that is asked for, or the only one if none is. Documents that name no role are of the one that is asked for.
+// One returns the role with a name, or the only role if the name is empty. Documents without a role are in the one with the name.
 func One(found Found, name string) (placement.Role, error) {
 	var names []string
 	for _, role := range found.Roles {
@@ -17,7 +17,7 @@ func One(found Found, name string) (placement.Role, error) {
 		names = append(names, role.Name)
 	}
 	if len(names) == 0 {
-		return placement.Role{}, fmt.Errorf("there is no file for %s in what was given", placement.Dir)
+		return placement.Role{}, fmt.Errorf("the input contains no file for %s", placement.Dir)
 	}
 	return placement.Role{}, fmt.Errorf("name one role with --role: %s", strings.Join(names, ", "))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Print writes problems, one a line, and returns an error that ends the process if one is more than a warning.
+// Print writes problems, one per line, and returns an exit.Code if one of them is an error.
 func Print(w io.Writer, problems nmstate.Problems) error {
 	for _, p := range problems.Sorted() {
 		if _, err := fmt.Fprintln(w, p); err != nil {

@@ -1,4 +1,4 @@
-// Package roles reads what people have of host network configuration, in any of its forms, as the files of roles: documents,
+// Package roles reads host network configuration in all of its forms as the files of roles: documents,
 // directories of documents, MachineConfigs, HostNetworkConfigs, and the input of installers.
 package roles
 
@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
-// maxFile is how much of one file is read: more than etcd takes of an object.
+// maxFile is the maximum size of a file in bytes: more than etcd accepts for an object.
 const maxFile = 64 << 20
 
 // Host is a host and its document before the boot.
@@ -42,17 +42,17 @@ type Host struct {
 	locate func(nmstate.Problem) nmstate.Problem
 }
 
-// Found is what files hold.
+// Found is the content of files.
 type Found struct {
 	// Roles are sorted by name. Documents that name no role are in the one that the reader was given.
 	Roles []placement.Role
 	// PreBoot are the hosts with a document for the time before the boot.
 	PreBoot []Host
-	// WithoutBridge is what a HostNetworkConfig says, and the networks and addresses what an install-config does.
+	// WithoutBridge is that of a HostNetworkConfig; the networks and addresses are those of an install-config.
 	WithoutBridge   bool
 	MachineNetworks []netip.Prefix
 	VIPs            []netip.Addr
-	// Plain is set if all that was read is one document, as a file of its own.
+	// Plain is set if the only content is one document, as a file of its own.
 	Plain    bool
 	Problems nmstate.Problems
 
@@ -71,7 +71,8 @@ type Reader struct {
 	found   Found
 }
 
-// Read reads files and directories; - is standard input. What cannot be used is in Problems; what cannot be read is an error.
+// Read reads files and directories; - is standard input. Content that cannot be used is reported in Problems, content that cannot be read
+// as an error.
 func (r *Reader) Read(paths []string) (Found, error) {
 	r.files, r.configs, r.found = map[string]placement.Files{}, nil, Found{}
 	for _, path := range paths {
@@ -135,7 +136,7 @@ func (r *Reader) content(path string) ([]byte, error) {
 	return content, nil
 }
 
-// file tells the forms apart.
+// file distinguishes the forms.
 func (r *Reader) file(path string, content []byte) error {
 	if metal.IsInput(content) {
 		r.installerInput(path, content)
@@ -154,7 +155,7 @@ func (r *Reader) file(path string, content []byte) error {
 			continue // a comment before the first ---
 		}
 		var head struct{ APIVersion, Kind string }
-		// What is no YAML is no object; it is said when it is read as a document.
+		// Text that is not YAML is not an object; reading it as a document reports that.
 		if yaml.Unmarshal(document, &head) != nil || head.APIVersion == "" || head.Kind == "" {
 			r.found.Plain = r.found.Plain || len(r.files) == 0
 			r.add(r.Role, placement.File{Name: nameOf(path), Content: content})
@@ -166,7 +167,7 @@ func (r *Reader) file(path string, content []byte) error {
 	}
 }
 
-// isBlank reports whether a text has nothing but comments.
+// isBlank reports whether a text has only comments and empty lines.
 func isBlank(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
@@ -176,7 +177,7 @@ func isBlank(text []byte) bool {
 	return true
 }
 
-// firstLine is the line of a file on which one of its documents begins; 0 if that cannot be found.
+// firstLine returns the line of a file on which one of its documents begins; 0 if it is not found.
 func firstLine(content, document []byte) int {
 	at := bytes.Index(content, document)
 	if at < 0 {
@@ -185,7 +186,7 @@ func firstLine(content, document []byte) int {
 	return 1 + bytes.Count(content[:at], []byte("\n"))
 }
 
-// nameOf returns the name that a document's file has on the host. Both endings are taken here.
+// nameOf returns the name that a document's file has on the host. Both extensions are accepted.
 func nameOf(path string) string {
 	if path == "-" {
 		return placement.ClusterFile
@@ -195,8 +196,8 @@ func nameOf(path string) string {
 }
 
 func (r *Reader) add(role string, file placement.File) {
-	if have, ok := r.files[role].Get(file.Name); ok && !bytes.Equal(have.Content, file.Content) {
-		r.found.Problems = append(r.found.Problems, nmstate.Problem{File: file.Name, Message: "is there twice, with different content"})
+	if existing, ok := r.files[role].Get(file.Name); ok && !bytes.Equal(existing.Content, file.Content) {
+		r.found.Problems = append(r.found.Problems, nmstate.Problem{File: file.Name, Message: "exists twice, with different content"})
 		return
 	} else if !ok {
 		r.files[role] = append(r.files[role], file)
@@ -256,7 +257,7 @@ func (r *Reader) installerInput(path string, content []byte) {
 		}
 	}
 	if err := yaml.Unmarshal(content, &config); err != nil {
-		return // said already
+		return // reported by metal.Hosts
 	}
 	for _, n := range config.Networking.MachineNetwork {
 		if prefix, err := netip.ParsePrefix(n.CIDR); err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// Summary is one line about what was found valid: 500 hosts in 2 phases, 0 warnings.
+// Summary returns one line with the numbers of valid hosts, phases and warnings: "valid: 500 hosts, 2 phases (PreBoot, FirstBoot), 0 warnings".
 func Summary(f Found, problems nmstate.Problems) string {
 	hosts, shared, first := map[string]bool{}, false, false
 	for _, role := range f.Roles {

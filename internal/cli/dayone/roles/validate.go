@@ -9,12 +9,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
-// Surroundings is what the files say of the cluster, but for the documents before the boot, which Validate adds.
+// Surroundings returns what the files contain about the cluster, except for the documents before the boot, which Validate adds.
 func (f Found) Surroundings() validation.Surroundings {
 	return validation.Surroundings{WithoutBridge: f.WithoutBridge, MachineNetworks: f.MachineNetworks, VIPs: f.VIPs}
 }
 
-// Validate returns everything that is wrong with what was found, in surroundings that may say more than the files do.
+// Validate returns all problems of the files. The surroundings may contain more than those of the files.
 func Validate(f Found, s validation.Surroundings) nmstate.Problems {
 	problems := slices.Clone(f.Problems)
 	places := map[string]func(nmstate.Problem) nmstate.Problem{}

@@ -30,7 +30,7 @@ type options struct {
 	show            bool
 }
 
-// New makes the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{

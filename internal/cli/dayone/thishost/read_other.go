@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// Read fails: host networks are those of Linux. Commands that read files work everywhere.
+// Read returns an error: only networks of Linux hosts can be read. Commands that read files work on all systems.
 func (Source) Read(context.Context) (livestate.State, error) {
 	return livestate.State{}, errors.New("the network of this host can be read on Linux only: run the command on the host, or give a file that was written there")
 }

@@ -1,9 +1,9 @@
-// Package thishost reads the network of the host that a command runs on.
+// Package thishost reads the network of the host on which a command runs.
 package thishost
 
 import "github.com/spf13/cobra"
 
-// Source names what is read besides the kernel.
+// Source names the sources besides the kernel.
 type Source struct {
 	// OVSDB is the socket of Open vSwitch's database; it may be missing.
 	OVSDB string

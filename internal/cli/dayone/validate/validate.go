@@ -1,4 +1,4 @@
-// Package validate is `cno dayone validate`: everything that would leave a host without its network, before it boots.
+// Package validate is `cno dayone validate`: it finds errors that would leave a host without its network, before it boots.
 package validate
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
-// findings is the JSON form of what is found.
+// findings is the JSON form of the output.
 type findings struct {
 	Valid    bool             `json:"valid"`
 	Problems nmstate.Problems `json:"problems"`
@@ -27,7 +27,7 @@ type options struct {
 	withoutBridge                bool
 }
 
-// New makes the command.
+// New returns the command.
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{

@@ -15,46 +15,46 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-// pageOfPods is how many pods are asked for in one request.
-const pageOfPods = 500
+// podPageSize is the number of pods per list request.
+const podPageSize = 500
 
-// world is what questions are answered from.
-type world struct {
+// snapshot has the objects of the cluster from which packets are traced.
+type snapshot struct {
 	pods     []corev1.Pod
 	nodes    []corev1.Node
 	services []corev1.Service
 	rules    netpolicy.Result
-	// blind is why NetworkPolicies are not known; empty if they are.
-	blind string
+	// noPolicies is the reason why NetworkPolicies are not known; empty if they are.
+	noPolicies string
 }
 
-// load reads the world. NetworkPolicies and Services that may not be read leave the rest usable.
-func load(ctx context.Context, r client.Reader) (world, error) {
-	var w world
+// load reads the objects. It continues if the user may not read NetworkPolicies or Services.
+func load(ctx context.Context, r client.Reader) (snapshot, error) {
+	var o snapshot
 	pods, err := Pods(ctx, r)
 	if err != nil {
-		return w, err
+		return o, err
 	}
-	w.pods = pods
+	o.pods = pods
 	var nodes corev1.NodeList
 	if err := r.List(ctx, &nodes); err != nil {
-		return w, fmt.Errorf("list nodes: %w", err)
+		return o, fmt.Errorf("list nodes: %w", err)
 	}
-	w.nodes = nodes.Items
+	o.nodes = nodes.Items
 	var services corev1.ServiceList
 	if err := r.List(ctx, &services); err != nil {
-		return w, fmt.Errorf("list Services: %w", err)
+		return o, fmt.Errorf("list Services: %w", err)
 	}
-	w.services = services.Items
+	o.services = services.Items
 	var policies networkingv1.NetworkPolicyList
 	var namespaces corev1.NamespaceList
 	if err := r.List(ctx, &policies); err != nil {
-		w.blind = fmt.Sprintf("NetworkPolicies were not looked at: %v", err)
-		return w, nil
+		o.noPolicies = fmt.Sprintf("NetworkPolicies were not evaluated: %v", err)
+		return o, nil
 	}
 	if err := r.List(ctx, &namespaces); err != nil {
-		w.blind = fmt.Sprintf("NetworkPolicies were not looked at: list namespaces: %v", err)
-		return w, nil
+		o.noPolicies = fmt.Sprintf("NetworkPolicies were not evaluated: list namespaces: %v", err)
+		return o, nil
 	}
 	var in netpolicy.Input
 	for i := range policies.Items {
@@ -66,8 +66,8 @@ func load(ctx context.Context, r client.Reader) (world, error) {
 	for i := range pods {
 		in.Pods = append(in.Pods, policyPod(&pods[i]))
 	}
-	w.rules = netpolicy.Translate(in)
-	return w, nil
+	o.rules = netpolicy.Translate(in)
+	return o, nil
 }
 
 // Pods returns all pods, page by page.
@@ -75,7 +75,7 @@ func Pods(ctx context.Context, r client.Reader) ([]corev1.Pod, error) {
 	var all []corev1.Pod
 	for next := ""; ; {
 		var list corev1.PodList
-		if err := r.List(ctx, &list, client.Limit(pageOfPods), client.Continue(next)); err != nil {
+		if err := r.List(ctx, &list, client.Limit(podPageSize), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("list pods: %w", err)
 		}
 		all = append(all, list.Items...)
@@ -87,7 +87,7 @@ func Pods(ctx context.Context, r client.Reader) ([]corev1.Pod, error) {
 
 func idOf(p *corev1.Pod) netpolicy.ID { return netpolicy.ID{Namespace: p.Namespace, Name: p.Name} }
 
-// policyPod is what policies can see of a pod.
+// policyPod returns the pod for the evaluation of policies.
 func policyPod(p *corev1.Pod) netpolicy.Pod {
 	return netpolicy.Pod{ID: idOf(p), Labels: p.Labels, HostNetwork: p.Spec.HostNetwork, Ended: ended(p), Addresses: addressesOf(p), Ports: netpolicy.PortsOf(p)}
 }
@@ -110,19 +110,19 @@ func addressesOf(p *corev1.Pod) []netip.Addr {
 }
 
 // pod returns a pod by namespace/name; nil if there is none.
-func (w world) pod(name string) *corev1.Pod {
-	for i := range w.pods {
-		if idOf(&w.pods[i]).String() == name {
-			return &w.pods[i]
+func (o snapshot) pod(name string) *corev1.Pod {
+	for i := range o.pods {
+		if idOf(&o.pods[i]).String() == name {
+			return &o.pods[i]
 		}
 	}
 	return nil
 }
 
 // podWith returns the pod on the pod network that has an address now; nil if there is none.
-func (w world) podWith(a netip.Addr) *corev1.Pod {
-	for i := range w.pods {
-		if p := &w.pods[i]; !p.Spec.HostNetwork && !ended(p) && slices.Contains(addressesOf(p), a) {
+func (o snapshot) podWith(a netip.Addr) *corev1.Pod {
+	for i := range o.pods {
+		if p := &o.pods[i]; !p.Spec.HostNetwork && !ended(p) && slices.Contains(addressesOf(p), a) {
 			return p
 		}
 	}
@@ -130,25 +130,25 @@ func (w world) podWith(a netip.Addr) *corev1.Pod {
 }
 
 // node returns the node with an address; nil if there is none.
-func (w world) node(a netip.Addr) *corev1.Node {
-	for i := range w.nodes {
-		if slices.Contains(nodeAddresses(&w.nodes[i]), a) {
-			return &w.nodes[i]
+func (o snapshot) node(a netip.Addr) *corev1.Node {
+	for i := range o.nodes {
+		if slices.Contains(nodeAddresses(&o.nodes[i]), a) {
+			return &o.nodes[i]
 		}
 	}
 	return nil
 }
 
-func (w world) nodeNamed(name string) *corev1.Node {
-	for i := range w.nodes {
-		if w.nodes[i].Name == name {
-			return &w.nodes[i]
+func (o snapshot) nodeNamed(name string) *corev1.Node {
+	for i := range o.nodes {
+		if o.nodes[i].Name == name {
+			return &o.nodes[i]
 		}
 	}
 	return nil
 }
 
-// nodeAddresses are the addresses of a node, internal ones first.
+// nodeAddresses returns the addresses of a node, internal ones first.
 func nodeAddresses(n *corev1.Node) []netip.Addr {
 	addresses := slices.Clone(n.Status.Addresses)
 	slices.SortStableFunc(addresses, func(a, b corev1.NodeAddress) int {
@@ -170,26 +170,26 @@ func rank(t corev1.NodeAddressType) int {
 	return 1
 }
 
-func (w world) service(name string) *corev1.Service {
-	for i := range w.services {
-		if w.services[i].Namespace+"/"+w.services[i].Name == name {
-			return &w.services[i]
+func (o snapshot) service(name string) *corev1.Service {
+	for i := range o.services {
+		if o.services[i].Namespace+"/"+o.services[i].Name == name {
+			return &o.services[i]
 		}
 	}
 	return nil
 }
 
 // serviceWith returns the Service with an address; nil if there is none.
-func (w world) serviceWith(a netip.Addr) *corev1.Service {
-	for i := range w.services {
-		if slices.Contains(virtualAddresses(&w.services[i]), a) {
-			return &w.services[i]
+func (o snapshot) serviceWith(a netip.Addr) *corev1.Service {
+	for i := range o.services {
+		if slices.Contains(virtualAddresses(&o.services[i]), a) {
+			return &o.services[i]
 		}
 	}
 	return nil
 }
 
-// virtualAddresses are those by which clients reach a Service: of the cluster first, then external ones and those of load balancers.
+// virtualAddresses returns the addresses of a Service: cluster IPs first, then external IPs and those of load balancers.
 func virtualAddresses(s *corev1.Service) []netip.Addr {
 	texts := slices.Concat(s.Spec.ClusterIPs, []string{s.Spec.ClusterIP}, s.Spec.ExternalIPs)
 	for _, i := range s.Status.LoadBalancer.Ingress {
@@ -212,8 +212,8 @@ type endpoint struct {
 	node   string
 }
 
-// endpointsOf returns the endpoints of a Service's port that clients get: those that are ready, or, if there are none, those that still
-// answer while they terminate. Local restricts them to one node.
+// endpointsOf returns the endpoints of a Service's port that clients use: the ready ones, or, if there are none, those that are
+// serving while they terminate. local restricts them to one node.
 func endpointsOf(ctx context.Context, r client.Reader, s *corev1.Service, port corev1.ServicePort, like netip.Addr, local string) ([]endpoint, error) {
 	var list discoveryv1.EndpointSliceList
 	if err := r.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}); err != nil {

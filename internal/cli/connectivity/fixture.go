@@ -20,38 +20,43 @@ import (
 )
 
 const (
-	// mostPlaces is on how many nodes pods are made, unless nodes are named.
+	// mostPlaces is the default number of nodes of a test.
 	mostPlaces = 3
-	// starting is how long pods may take to start, and every how often they are looked at.
-	starting = 20 * time.Second
-	every    = 250 * time.Millisecond
-	// cleaning is how long the clean-up may take.
-	cleaning = 30 * time.Second
-	// label is on the namespaces of tests, so that what a killed test has left is found by the next.
+	// every is the interval at which pods are read.
+	every = 250 * time.Millisecond
+	// label is set on the namespaces of tests, so that a test finds the leftovers of a killed one.
 	label = "networkoperator.openshift.io/connectivity-test"
 )
 
-// stage is where a test takes place.
-type stage struct {
+// fixture has the objects of a test in a cluster.
+type fixture struct {
 	api                       kubernetes.Interface
 	operator, image, external string
 	pull                      corev1.PullPolicy
 	pullSecrets               []corev1.LocalObjectReference
-	say                       func(format string, args ...any)
-	// namespace is that of the test; empty until it is made.
+	logf                      func(format string, args ...any)
+	// namespace is that of the test; empty until it is created.
 	namespace string
-	// second is the namespace from which that of the test is isolated, if the network isolates namespaces; empty until it is made.
+	// second is the namespace from which that of the test is isolated, if the network isolates namespaces; empty until it is created.
 	second string
-	// enforces is what the network is expected to enforce.
+	// enforces is the expected enforcement of the network.
 	enforces enforcement
-	// network is the further network that pods ask for, as namespace/name, and run the value of their label; empty for tests of the pod network.
+	// network is the further network that pods request, as namespace/name, and run the value of their label; empty for tests of the pod network.
 	network, run string
-	// working is how long pods work once they have started; 0 is next to nothing.
+	// working is the expected run time of started pods.
 	working time.Duration
+	// limit is the time limit of the test, on which those of starting and cleaning depend.
+	limit time.Duration
 }
 
-// test makes everything, tries everything, and says what became of it.
-func (s *stage) test(ctx context.Context, names []string) (Report, error) {
+// starting is the time that pods may take to start: a sixth of the test's, at least 20 seconds.
+func (s *fixture) starting() time.Duration { return max(20*time.Second, s.limit/6) }
+
+// cleaning is the time limit of the clean-up: a quarter of the test's, at least 30 seconds.
+func (s *fixture) cleaning() time.Duration { return max(30*time.Second, s.limit/4) }
+
+// test creates the objects, runs all scenarios, and returns the report.
+func (s *fixture) test(ctx context.Context, names []string) (Report, error) {
 	places, err := s.places(ctx, names)
 	if err != nil {
 		return Report{}, err
@@ -62,7 +67,7 @@ func (s *stage) test(ctx context.Context, names []string) (Report, error) {
 	if err := s.open(ctx); err != nil {
 		return Report{}, err
 	}
-	s.say("starting pods on %d nodes", len(places))
+	s.logf("starting pods on %d nodes", len(places))
 	services, err := s.services(ctx)
 	if err != nil {
 		return Report{}, err
@@ -72,7 +77,7 @@ func (s *stage) test(ctx context.Context, names []string) (Report, error) {
 		return Report{}, err
 	}
 	all := scenarios(places, services)
-	s.say("trying %d scenarios", len(all))
+	s.logf("trying %d scenarios", len(all))
 	results, more, err := s.tryAll(ctx, all)
 	if err != nil {
 		return Report{}, err
@@ -85,18 +90,18 @@ func (s *stage) test(ctx context.Context, names []string) (Report, error) {
 		}
 		done = done.with(t)
 	}
-	return judge(done.scenarios, done.results, done.notes), nil
+	return newReport(done.scenarios, done.results, done.notes), nil
 }
 
-// trial is a part of a test: what was tried, the results by the scenarios' IDs, and sentences about what could not be tried.
+// trial is a part of a test: scenarios, their results by ID, and sentences about scenarios that could not be tested.
 type trial struct {
 	scenarios []scenario
 	results   map[string]netprobe.Result
 	notes     []string
 }
 
-// judge puts results and scenarios together. A scenario without a result could not be tried.
-func judge(all []scenario, results map[string]netprobe.Result, notes []string) Report {
+// newReport returns the report of scenarios and their results. A scenario without a result could not be tested.
+func newReport(all []scenario, results map[string]netprobe.Result, notes []string) Report {
 	r := Report{Scenarios: []Outcome{}, Hops: []string{}, Notes: append([]string{}, notes...)}
 	failed := map[string]bool{}
 	for _, s := range all {
@@ -127,32 +132,32 @@ func judge(all []scenario, results map[string]netprobe.Result, notes []string) R
 	return r
 }
 
-// places chooses nodes: those that are named, or up to three, one of them ready, the others not if there are such.
-func (s *stage) places(ctx context.Context, names []string) ([]place, error) {
+// places chooses nodes: the named ones, or up to three, at least one of them ready and the others preferably not ready.
+func (s *fixture) places(ctx context.Context, names []string) ([]place, error) {
 	list, err := s.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	var ready, ill []corev1.Node
+	var ready, notReady []corev1.Node
 	for _, n := range list.Items {
 		switch {
 		case len(names) > 0 && !slices.Contains(names, n.Name):
 		case status.NodeReady(&n):
 			ready = append(ready, n)
 		default:
-			ill = append(ill, n)
+			notReady = append(notReady, n)
 		}
 	}
 	if len(ready) == 0 {
 		return nil, errors.New("no node is ready, so that no pod can run a test; cno doctor shows why")
 	}
-	if found := len(ready) + len(ill); len(names) > 0 && found < len(names) {
+	if found := len(ready) + len(notReady); len(names) > 0 && found < len(names) {
 		return nil, fmt.Errorf("of the %d nodes that are named, there are %d", len(names), found)
 	}
-	chosen := slices.Concat(ready, ill)
+	chosen := slices.Concat(ready, notReady)
 	if len(names) == 0 && len(chosen) > mostPlaces {
-		ill = ill[:min(len(ill), mostPlaces-1)]
-		chosen = slices.Concat(ready[:mostPlaces-len(ill)], ill)
+		notReady = notReady[:min(len(notReady), mostPlaces-1)]
+		chosen = slices.Concat(ready[:mostPlaces-len(notReady)], notReady)
 	}
 	places := make([]place, len(chosen))
 	for i, n := range chosen {
@@ -166,8 +171,8 @@ func (s *stage) places(ctx context.Context, names []string) ([]place, error) {
 	return places, nil
 }
 
-// findImage takes the image that the operator itself runs with: where one is, the other can be got.
-func (s *stage) findImage(ctx context.Context) error {
+// findImage sets the image to that of the operator, which nodes can pull.
+func (s *fixture) findImage(ctx context.Context) error {
 	s.pull = corev1.PullIfNotPresent
 	if s.image != "" {
 		return nil
@@ -180,8 +185,8 @@ func (s *stage) findImage(ctx context.Context) error {
 	return nil
 }
 
-// open removes what an earlier test has left, and makes the namespace.
-func (s *stage) open(ctx context.Context) error {
+// open removes the leftovers of earlier tests and creates the namespace.
+func (s *fixture) open(ctx context.Context) error {
 	spaces := s.api.CoreV1().Namespaces()
 	old, err := spaces.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
@@ -189,7 +194,7 @@ func (s *stage) open(ctx context.Context) error {
 	}
 	for _, ns := range old.Items {
 		if time.Since(ns.CreationTimestamp.Time) > 5*time.Minute {
-			_ = spaces.Delete(ctx, ns.Name, metav1.DeleteOptions{}) // it is tried again next time
+			_ = spaces.Delete(ctx, ns.Name, metav1.DeleteOptions{}) // the next test retries
 		}
 	}
 	s.namespace, err = s.newNamespace(ctx)
@@ -199,8 +204,8 @@ func (s *stage) open(ctx context.Context) error {
 	return s.copyPullSecret(ctx)
 }
 
-// newNamespace makes a namespace for pods of the test.
-func (s *stage) newNamespace(ctx context.Context) (string, error) {
+// newNamespace creates a namespace for pods of the test.
+func (s *fixture) newNamespace(ctx context.Context) (string, error) {
 	made, err := s.api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "cno-connectivity-", Labels: map[string]string{
 		label: "true", "pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/warn": "privileged", "pod-security.kubernetes.io/audit": "privileged",
 	}}}, metav1.CreateOptions{})
@@ -212,7 +217,7 @@ func (s *stage) newNamespace(ctx context.Context) (string, error) {
 
 // copyPullSecret copies the operator's pull secret into the namespace of the test, if there is one and the user may read it: nodes that
 // do not have the image pull it from the same registry.
-func (s *stage) copyPullSecret(ctx context.Context) error {
+func (s *fixture) copyPullSecret(ctx context.Context) error {
 	found, err := s.api.CoreV1().Secrets(s.operator).Get(ctx, facts.PullSecretName, metav1.GetOptions{})
 	if err != nil {
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -228,12 +233,12 @@ func (s *stage) copyPullSecret(ctx context.Context) error {
 	return nil
 }
 
-// cleanUp deletes the namespaces with all that is in them, and waits until they are gone.
-func (s *stage) cleanUp(ctx context.Context) error {
+// cleanUp deletes the namespaces with their content and waits until they are deleted.
+func (s *fixture) cleanUp(ctx context.Context) error {
 	if s.namespace == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleaning)
+	ctx, cancel := context.WithTimeout(ctx, s.cleaning())
 	defer cancel()
 	if s.run != "" {
 		return s.cleanUpPods(ctx)
@@ -257,32 +262,32 @@ func (s *stage) cleanUp(ctx context.Context) error {
 }
 
 // remove deletes a namespace and its pods.
-func (s *stage) remove(ctx context.Context, namespace string) error {
+func (s *fixture) remove(ctx context.Context, namespace string) error {
 	if err := s.api.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
-	// Pods on nodes that do not answer would hold it up.
+	// Pods on unreachable nodes would block it.
 	now := int64(0)
 	_ = s.api.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}) // the namespace's own deletion continues anyway
 	return nil
 }
 
-// removed waits until a namespace is gone.
-func (s *stage) removed(ctx context.Context, namespace string) error {
+// removed waits until a namespace is deleted.
+func (s *fixture) removed(ctx context.Context, namespace string) error {
 	for {
 		if _, err := s.api.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("namespace %s is being deleted, and not gone yet", namespace)
+			return fmt.Errorf("namespace %s is being deleted and still exists", namespace)
 		case <-time.After(every):
 		}
 	}
 }
 
-// services makes the service, and reads those that there are.
-func (s *stage) services(ctx context.Context) (target, error) {
+// services creates the Service and reads the existing ones.
+func (s *fixture) services(ctx context.Context) (target, error) {
 	var t target
 	made, err := s.service(ctx, "server", corev1.ServiceTypeNodePort, servicePorts[:2])
 	if err != nil {
@@ -312,8 +317,8 @@ var servicePorts = []corev1.ServicePort{
 	{Name: "other", Port: otherPort, Protocol: corev1.ProtocolTCP},
 }
 
-// service makes a service for the pods of a name, in every family of the cluster.
-func (s *stage) service(ctx context.Context, name string, kind corev1.ServiceType, ports []corev1.ServicePort) (*corev1.Service, error) {
+// service creates a Service for the pods of a name in every IP family of the cluster.
+func (s *fixture) service(ctx context.Context, name string, kind corev1.ServiceType, ports []corev1.ServicePort) (*corev1.Service, error) {
 	made, err := s.api.CoreV1().Services(s.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Type: kind, Selector: map[string]string{"app": name}, IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack), Ports: ports,
 	}}, metav1.CreateOptions{})
@@ -323,7 +328,7 @@ func (s *stage) service(ctx context.Context, name string, kind corev1.ServiceTyp
 	return made, nil
 }
 
-// outside reads what --external says.
+// outside parses --external.
 func outside(external string) (host string, port int, err error) {
 	host, number, err := net.SplitHostPort(external)
 	if err != nil {
@@ -336,8 +341,8 @@ func outside(external string) (host string, port int, err error) {
 	return host, int(at), nil
 }
 
-// dns reports whether the cluster has a service for names: without one, nothing is looked up.
-func (s *stage) dns(ctx context.Context) bool {
+// dns reports whether the cluster has a DNS Service: without one, no names are resolved.
+func (s *fixture) dns(ctx context.Context) bool {
 	for _, place := range [][2]string{{"kube-system", "kube-dns"}, {"openshift-dns", "dns-default"}} {
 		if _, err := s.api.CoreV1().Services(place[0]).Get(ctx, place[1], metav1.GetOptions{}); err == nil {
 			return true
@@ -346,8 +351,8 @@ func (s *stage) dns(ctx context.Context) bool {
 	return false
 }
 
-// servers starts a server on the host and one on the pod network of each node, and notes their addresses.
-func (s *stage) servers(ctx context.Context, places []place) ([]string, error) {
+// servers starts a server on the host and one on the pod network of each node, and records their addresses.
+func (s *fixture) servers(ctx context.Context, places []place) ([]string, error) {
 	var wanted []*corev1.Pod
 	for i := range places {
 		args := []string{"reach-server", "--listen", ":" + strconv.Itoa(serverPort)}

@@ -15,20 +15,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
-// The severities, the worst first.
+// The severities, the most severe first.
 const (
-	// Critical is traffic that fails, or a network that no one manages.
+	// Critical means that traffic fails, or that the network is not managed.
 	Critical Severity = "critical"
-	// Warning is what will become critical, or is on some nodes.
+	// Warning means that the problem will become critical, or affects only some nodes.
 	Warning Severity = "warning"
-	// Note is good to know.
+	// Note is information.
 	Note Severity = "note"
 )
 
-// Finding is one thing that looks wrong.
+// Finding is one problem.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
@@ -36,37 +36,37 @@ type Finding struct {
 	WayOut   string   `json:"wayOut"`
 }
 
-// mostNamed is how many objects a finding names.
+// mostNamed is the maximum number of objects that a finding names.
 const mostNamed = 5
 
-// judge returns what looks wrong, the worst first. namespace is the operator's. An effect whose cause is a finding of its
-// own is left out.
-func judge(f *collected, namespace string, now time.Time) []Finding {
-	all := append([]Finding{}, judgeOperator(f, namespace, now)...)
+// evaluate returns the problems, the most severe first. namespace is that of the operator. It omits effects whose cause is
+// another finding.
+func evaluate(f *collected, namespace string, now time.Time) []Finding {
+	all := append([]Finding{}, operatorFindings(f, namespace, now)...)
 	working := len(all) == 0
 	nodes := f.objects[section{resource: nodes}.name()]
 	spare := working && isSpare(f, namespace, nodes)
-	known := effects{gone: goneNodes(nodes), message: degradedMessage(f)}
-	all = append(all, judgeWrites(f)...)
-	all = append(all, judgeAbsent(f.absent, working)...)
-	all = append(all, judgeNetwork(f)...)
+	known := effects{unreachable: unreachableNodes(nodes), message: degradedMessage(f)}
+	all = append(all, writeFindings(f)...)
+	all = append(all, absentFindings(f.absent, working)...)
+	all = append(all, networkFindings(f)...)
 	for _, name := range sortedSections(f, "/pods") {
 		objects := without(f.objects[name], name == namespace+"/pods" && !working)
 		if name == namespace+"/pods" && spare {
 			objects = scheduled(objects)
 		}
-		all = append(all, judgePods(objects, known, now)...)
+		all = append(all, podFindings(objects, known, now)...)
 	}
-	known.pods = troubledNodes(f, now)
+	known.pods = failingNodes(f, now)
 	for _, name := range sortedSections(f, "/deployments", "/daemonsets") {
-		all = append(all, judgeWorkloads(name, without(f.objects[name], name == namespace+"/deployments" && (!working || spare)), f, known)...)
+		all = append(all, workloadFindings(name, without(f.objects[name], name == namespace+"/deployments" && (!working || spare)), f, known)...)
 	}
-	all = append(all, judgeNodes(nodes, known)...)
-	all = append(all, judgeAddresses(f.hostPods, nodes, known.gone)...)
-	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()], known)...)
-	all = append(all, judgeFurtherNetworks(f.objects[section{resource: definitions}.name()], f.objects[section{resource: multiPolicies}.name()],
+	all = append(all, nodeFindings(nodes, known)...)
+	all = append(all, addressFindings(f.hostPods, nodes, known.unreachable)...)
+	all = append(all, checkFindings(f.objects[section{resource: checks}.name()], known)...)
+	all = append(all, furtherNetworkFindings(f.objects[section{resource: definitions}.name()], f.objects[section{resource: multiPolicies}.name()],
 		f.objects[section{resource: pods, namespace: finding.Namespace}.name()])...)
-	all = append(all, judgeSymptoms(f.symptoms)...)
+	all = append(all, symptomFindings(f.symptoms)...)
 	order := []Severity{Critical, Warning, Note}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
@@ -74,7 +74,7 @@ func judge(f *collected, namespace string, now time.Time) []Finding {
 	return all
 }
 
-// without drops the operator's Deployment and its pods from objects if that is asked for: a finding of its own has them.
+// without drops the operator's Deployment and its pods from objects if drop is true, since they have a finding of their own.
 func without(objects []map[string]any, drop bool) []map[string]any {
 	if !drop {
 		return objects
@@ -95,7 +95,7 @@ func sortedSections(f *collected, endings ...string) []string {
 	return names
 }
 
-// state is a condition of any object; its status is empty if it has none.
+// state is a condition of an object; its status is empty if there is none.
 type state struct{ status, reason, message string }
 
 func condition(o map[string]any, kind string) state {
@@ -110,13 +110,16 @@ func condition(o map[string]any, kind string) state {
 	return state{}
 }
 
-// text joins a reason and a message.
+// text joins a reason and a message. The message of several findings has the reason of each.
 func (c state) text() string {
+	if strings.HasPrefix(c.message, c.reason+": ") {
+		return c.message
+	}
 	return strings.Trim(c.reason+": "+c.message, ": ")
 }
 
-// judgeNetwork reports the conditions of Network/cluster.
-func judgeNetwork(f *collected) []Finding {
+// networkFindings reports the conditions of Network/cluster.
+func networkFindings(f *collected) []Finding {
 	if f.forbidden[section{resource: networkObjects}.name()] {
 		return []Finding{{Warning, "the state of the network is unknown", "no permission to read networks.operator.openshift.io", "run the command as a user who may get, list and watch it"}}
 	}
@@ -140,17 +143,17 @@ func judgeNetwork(f *collected) []Finding {
 		if c.status != row.bad || repeated || c.reason == "Paused" {
 			continue
 		}
-		wayOut := status.WayOutOf(c.reason, c.message)
-		if row.condition == "Progressing" {
+		wayOut := status.WayOutOf(c.reason, c.message, f.wayOuts...)
+		if row.condition == "Progressing" && !slices.ContainsFunc(f.wayOuts, func(w status.WayOut) bool { return w.Reason == c.reason }) {
 			wayOut = "wait, and follow it: cno status --watch"
 		}
 		all = append(all, Finding{row.severity, row.what, cmp.Or(c.text(), "the condition "+row.condition+" has no message"), wayOut})
 	}
-	return append(all, judgeAnnotations(o)...)
+	return append(all, annotationFindings(o)...)
 }
 
-// judgeAnnotations reports a pause, and annotations without effect.
-func judgeAnnotations(o map[string]any) []Finding {
+// annotationFindings reports a pause, and annotations without effect.
+func annotationFindings(o map[string]any) []Finding {
 	annotations := (&unstructured.Unstructured{Object: o}).GetAnnotations()
 	var all []Finding
 	for _, problem := range pipeline.AnnotationProblems(annotations) {
@@ -168,8 +171,8 @@ func judgeAnnotations(o map[string]any) []Finding {
 
 func name(o map[string]any) string { return (&unstructured.Unstructured{Object: o}).GetName() }
 
-// judgeWorkloads reports workloads that lack pods, unless a finding about these pods or their nodes says so already.
-func judgeWorkloads(section string, objects []map[string]any, f *collected, known effects) []Finding {
+// workloadFindings reports workloads that lack pods, unless another finding reports these pods or their nodes.
+func workloadFindings(section string, objects []map[string]any, f *collected, known effects) []Finding {
 	ns, plural, _ := strings.Cut(section, "/")
 	var all []Finding
 	for _, o := range objects {
@@ -191,7 +194,7 @@ func judgeWorkloads(section string, objects []map[string]any, f *collected, know
 	return all
 }
 
-// counts are how many pods a workload wants and has.
+// counts returns the numbers of desired and available pods of a workload.
 func counts(plural string, o map[string]any) (desired, available int64, kind string) {
 	count := func(fields ...string) int64 { n, _, _ := unstructured.NestedInt64(o, fields...); return n }
 	if plural == "deployments" {
@@ -200,7 +203,7 @@ func counts(plural string, o map[string]any) (desired, available int64, kind str
 	return count("status", "desiredNumberScheduled"), count("status", "numberAvailable"), "DaemonSet"
 }
 
-// nowhere is the finding of a workload that wants no pods.
+// nowhere returns the finding about a workload without desired pods.
 func nowhere(section string, o map[string]any) Finding {
 	ns, kind, _ := strings.Cut(section, "/")
 	if kind == "deployments" {
@@ -209,28 +212,28 @@ func nowhere(section string, o map[string]any) Finding {
 	return Finding{Warning, fmt.Sprintf("DaemonSet %s/%s runs on no node", ns, name(o)), "no node matches its node selector and affinity", fmt.Sprintf("compare kubectl -n %s get daemonset %s -o yaml with kubectl get nodes --show-labels", ns, name(o))}
 }
 
-// judgePods reports pods that are not ready, one finding for each cause.
-func judgePods(objects []map[string]any, known effects, now time.Time) []Finding {
+// podFindings reports pods that are not ready, one finding for each cause.
+func podFindings(objects []map[string]any, known effects, now time.Time) []Finding {
 	why := map[podProblem][]string{}
 	for _, o := range objects {
-		p, is := troubledPod(o, now)
-		if !is || known.gone[p.Node] || strings.Contains(known.message, p.Name) {
+		p, failing := failingPod(o, now)
+		if !failing || known.unreachable[p.Node] || strings.Contains(known.message, p.Name) {
 			continue
 		}
-		cause := podProblem{p.Trouble, p.Detail}
+		cause := podProblem{p.Problem, p.Detail}
 		why[cause] = append(why[cause], fmt.Sprintf("%s/%s on %s", (&unstructured.Unstructured{Object: o}).GetNamespace(), p.Name, cmp.Or(p.Node, "no node")))
 	}
 	var all []Finding
 	for cause, names := range why {
 		slices.Sort(names)
-		all = append(all, Finding{Warning, "pods are not ready: " + some(names), cause.text(), status.WayOutOf(string(cause.trouble), cause.detail)})
+		all = append(all, Finding{Warning, "pods are not ready: " + some(names), cause.text(), status.WayOutOf(string(cause.problem), cause.detail)})
 	}
 	slices.SortFunc(all, func(a, b Finding) int { return cmp.Compare(a.What, b.What) })
 	return all
 }
 
-// judgeNodes reports nodes that are not ready, unless a pod of the network on them is the cause.
-func judgeNodes(objects []map[string]any, known effects) []Finding {
+// nodeFindings reports nodes that are not ready, unless a pod of the network on them is the cause.
+func nodeFindings(objects []map[string]any, known effects) []Finding {
 	why := map[string][]string{}
 	for _, o := range objects {
 		c, unavailable := condition(o, "Ready"), condition(o, "NetworkUnavailable")
@@ -256,12 +259,12 @@ func judgeNodes(objects []map[string]any, known effects) []Finding {
 	return all
 }
 
-// judgeChecks reports connectivity checks that fail, but for those of nodes that do not answer.
-func judgeChecks(objects []map[string]any, known effects) []Finding {
+// checkFindings reports failing connectivity checks, except those of unreachable nodes.
+func checkFindings(objects []map[string]any, known effects) []Finding {
 	var names []string
 	cause := ""
 	for _, o := range objects {
-		if c := condition(o, "Reachable"); c.status == "False" && !known.ofGone(name(o)) {
+		if c := condition(o, "Reachable"); c.status == "False" && !known.ofUnreachable(name(o)) {
 			names, cause = append(names, name(o)), cmp.Or(cause, c.text())
 		}
 	}
@@ -272,7 +275,7 @@ func judgeChecks(objects []map[string]any, known effects) []Finding {
 	return []Finding{{Critical, "connectivity checks fail: " + some(names), cmp.Or(cause, "the checks have no message"), "cno connectivity test names the hop that fails"}}
 }
 
-// some names the first few.
+// some joins the first few names.
 func some(names []string) string {
 	return phrase.Names(names, mostNamed)
 }
