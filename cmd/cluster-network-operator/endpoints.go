@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-// endpointFlags are those of check-endpoints.
+// endpointFlags are the flags of the command check-endpoints.
 type endpointFlags struct {
 	kubeconfig, namespace, listen string
 	tls                           tlsFlags
@@ -81,7 +81,7 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	return group.Wait()
 }
 
-// clientConfig is how to access the API server: with a kubeconfig file, or with the pod's service account.
+// clientConfig returns the client configuration for the API server: from a kubeconfig file, or from the pod's service account.
 func clientConfig(kubeconfig string) (*rest.Config, error) {
 	api, err := rest.InClusterConfig()
 	if kubeconfig != "" {
@@ -93,7 +93,7 @@ func clientConfig(kubeconfig string) (*rest.Config, error) {
 	return api, nil
 }
 
-// metricsReaders authorizes clients of metrics.
+// metricsReaders returns the authorization of clients that read metrics.
 func metricsReaders(api *rest.Config, log *slog.Logger) (*metricsauth.Readers, error) {
 	web, err := rest.HTTPClientFor(api)
 	if err != nil {

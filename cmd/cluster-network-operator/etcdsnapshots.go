@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/logging"
 )
 
-// snapshotFlags are those of etcd-snapshots.
+// snapshotFlags are the flags of the command etcd-snapshots.
 type snapshotFlags struct {
 	node, endpoint, tls, data, members string
 	every                              time.Duration
@@ -58,7 +58,7 @@ func (f *snapshotFlags) restoreCommand() *cobra.Command {
 		Long: "Make the member on this node from a snapshot that the standard input has. All members must be made from the same snapshot, while none runs; " +
 			"the page of the network in docs/providers describes the steps. What the member has on its disk is renamed.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.restore(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), etcdsnapshot.Program(tool))
+			return f.restore(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), etcdsnapshot.Command(tool))
 		},
 	}
 	cmd.Flags().StringVar(&tool, "etcdutl", tool, "the path of etcdutl")
@@ -88,7 +88,7 @@ func (f *snapshotFlags) list(out io.Writer) error {
 	return err
 }
 
-// print writes a snapshot out, if it is one, and not damaged.
+// print writes a snapshot to out, if it is valid.
 func (f *snapshotFlags) print(out io.Writer, name string) error {
 	path := filepath.Join(f.directory(), filepath.Base(name))
 	if err := etcdsnapshot.Verify(path); err != nil {
@@ -133,7 +133,7 @@ func (f *snapshotFlags) restore(ctx context.Context, in io.Reader, out io.Writer
 	return nil
 }
 
-// connect reads the certificate each time, since it is renewed while the program runs.
+// connect connects to etcd. It reads the certificate each time, because it is renewed while the program runs.
 func (f *snapshotFlags) connect() (etcdsnapshot.Source, func(), error) {
 	data := map[string][]byte{}
 	for _, name := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, etcdcluster.BundleKey} {

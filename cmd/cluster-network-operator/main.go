@@ -1,4 +1,4 @@
-// Command cluster-network-operator is the operator of the cluster's network, and what it runs on nodes.
+// Command cluster-network-operator is the operator of the cluster's network. It has the operator's programs for nodes as subcommands.
 package main
 
 import (

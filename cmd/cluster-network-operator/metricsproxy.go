@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-// tlsFlags are the flags of commands that serve TLS.
+// tlsFlags are the TLS flags of commands with a server.
 type tlsFlags struct {
 	minVersion string
 	suites     []string
@@ -32,7 +32,7 @@ func (f *tlsFlags) config() (*tls.Config, error) {
 	return metricsserver.TLSConfig(f.minVersion, f.suites)
 }
 
-// proxyFlags are those of metrics-proxy.
+// proxyFlags are the flags of the command metrics-proxy.
 type proxyFlags struct {
 	kubeconfig string
 	endpoints  []string

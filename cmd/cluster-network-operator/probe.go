@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/defaultroute"
 )
 
-// terminationLog is where Kubernetes reads what a container has to say at its end.
+// terminationLog is the file with a container's termination message.
 const terminationLog = "/dev/termination-log"
 
 func probeMTU() *cobra.Command {
@@ -52,7 +52,7 @@ func probe() (nodemtu.Answer, error) {
 	if answer.Interfaces, err = defaultroute.Addressed(handle); err != nil {
 		return nodemtu.Answer{Error: err.Error()}, fmt.Errorf("probe interfaces: %w", err)
 	}
-	if len(answer.Interfaces) > nodemtu.MostInterfaces {
+	if len(answer.Interfaces) > nodemtu.MaxInterfaces {
 		answer.Interfaces = nil // as good as unknown
 	}
 	return answer, nil

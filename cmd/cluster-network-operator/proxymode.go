@@ -49,7 +49,7 @@ func checkProxyMode() *cobra.Command {
 	return cmd
 }
 
-// readTimeout is how long the API server may take to answer.
+// readTimeout limits the request to the API server.
 const readTimeout = 15 * time.Second
 
 // readNode does what kube-proxy does first once it has removed the rules of other modes: where the API server is unreachable, the rules

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// defaultNamespace is where the operator runs.
+	// defaultNamespace is the operator's namespace.
 	defaultNamespace = "openshift-network-operator"
-	// urlFile is where OpenShift's nodes keep the address of the API server.
+	// urlFile is the file with the API server's address on OpenShift's nodes.
 	urlFile = "/etc/kubernetes/apiserver-url.env"
 	// keepConntrackVariable is the environment variable that is true where nodes are network namespaces of one machine.
 	keepConntrackVariable = "KUBE_PROXY_KEEP_CONNTRACK_MAX"
-	// serviceAccountNamespace is the pod's namespace, as every pod with a service account has it.
+	// serviceAccountNamespace is the file with the pod's namespace, which every pod with a service account has.
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
@@ -43,7 +43,7 @@ const (
 	lowestMemory = 40 << 20
 )
 
-// flags are those of start.
+// flags are the flags of the command start.
 type flags struct {
 	kubeconfig, namespace, metrics, health string
 	systemTrust                            []string
@@ -142,7 +142,7 @@ func surroundings(kubeconfig string) (*rest.Config, operator.Surroundings, error
 	return config, around, nil
 }
 
-// images returns the images that variables of the environment name, from the registry that one of them names.
+// images returns the images from environment variables, in the registry that another variable names.
 func images(environ []string) (facts.Images, error) {
 	found, registry := facts.Images{}, ""
 	for _, entry := range environ {
@@ -169,7 +169,7 @@ func keepConntrackMax(value string) (bool, error) {
 		"remove it to have kube-proxy size the connection-tracking tables of nodes", keepConntrackVariable, value)
 }
 
-// podNamespace is the namespace of the pod, empty if this is none.
+// podNamespace returns the pod's namespace, or an empty string outside of a pod.
 func podNamespace() string {
 	content, err := os.ReadFile(serviceAccountNamespace)
 	if err != nil {
@@ -178,8 +178,8 @@ func podNamespace() string {
 	return strings.TrimSpace(string(content))
 }
 
-// keepSmall gives memory back: some times while the start lasts, which needs more than anything later, and then
-// whenever memory has grown. The limit of memory follows what is in use.
+// keepSmall releases memory to the kernel: often during startup, which needs the most memory, and later whenever the resident size
+// is large. It adapts the garbage collector's memory limit to the live heap.
 func keepSmall(ctx context.Context, highest int64, log *slog.Logger) {
 	const start, often, seldom, large = 5 * time.Second, 250 * time.Millisecond, 30 * time.Second, 45 << 20
 	begin := time.Now()
@@ -203,13 +203,13 @@ func keepSmall(ctx context.Context, highest int64, log *slog.Logger) {
 			err = residency.Release()
 		}
 		if err != nil {
-			log.Debug("memory is not given back", "error", err)
+			log.Debug("memory cannot be released", "error", err)
 			release = false
 		}
 	}
 }
 
-// limitMemory sets the garbage collector, and returns the highest limit of memory, which is that of GOMEMLIMIT.
+// limitMemory configures the garbage collector, and returns the highest memory limit, GOMEMLIMIT.
 func limitMemory() int64 {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -1,5 +1,5 @@
-// Command egress-router-wait is the only process in the pod of an egress router: it waits until the pod ends. What the pod does is in its
-// network namespace, where the CNI plugin egress-router has set it up.
+// Command egress-router-wait is the only process in the pod of an egress router: it waits until the pod is terminated. The pod's network
+// namespace forwards the traffic; the CNI plugin egress-router has configured it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command toy-agent is the node agent of the network that docs/adding-a-network.md builds. Tests run it; no release has it.
+// Command toy-agent is the node agent of the network that docs/adding-a-network.md builds. Tests run it; it is in no release.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// annotations keeps an account, and the operator, to some annotations of the objects that its role lets it update.
+// annotations restricts an account, and the operator, to certain annotations of the objects that its role lets it update.
 func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 	fail := admissionv1.Fail
 	var requests []admissionv1.NamedRuleWithOperations
@@ -65,15 +65,15 @@ func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// extraNode is the key by which the API server says on which node the pod is to which a token is bound.
+// extraNode is the key of the node of the pod to which a token is bound.
 const extraNode = "authentication.kubernetes.io/node-name"
 
 // extraPod is the key of the UID of that pod.
 const extraPod = "authentication.kubernetes.io/pod-uid"
 
-// reserved refuses that others write the annotations that an account reserves, in all ways in which an object gets annotations: when it is
-// created or updated, by a subresource, and when a pod is bound to a node. It fails closed: who writes a pod's addresses gets the packets
-// of another one.
+// reserved refuses writes of other accounts to the annotations that an account reserves, in all ways in which an object gets annotations:
+// create, update, subresources, and the binding of a pod to a node. It fails closed, since addresses in annotations of a pod can redirect
+// the packets of other pods.
 func reserved(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 	var requests []admissionv1.NamedRuleWithOperations
 	var texts []string
@@ -106,5 +106,5 @@ func reserved(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 }
 
 func serviceAccount(a provider.Annotator) string {
-	return fmt.Sprintf("system:serviceaccount:%s:%s", a.Namespace, a.Name)
+	return provider.Account{Namespace: a.Namespace, Name: a.Name}.User()
 }

@@ -1,10 +1,9 @@
-// Package admission is what the API server refuses by itself: changes that would cut a network in use, and the deletion of
-// what it stands on. There is no webhook, since a webhook needs the network. Policies compare what a user writes with
-// what is applied, which the operator keeps in the NetworkGuard; while there is none, or a policy cannot tell, nothing
-// is refused. The operator's own check stays the second line: it alone knows what a configuration means once its defaults
-// are filled in, and what nodes tell.
+// Package admission defines the admission policies of the operator: they refuse changes that would interrupt a network in
+// use, and the deletion of objects that it depends on. There is no webhook, since a webhook depends on the network. Policies
+// compare the object of a request with the applied configuration in the NetworkGuard; without one, or if a policy cannot
+// decide, the request is allowed. The operator checks changes again, since only it knows defaults and the state of nodes.
 //
-// The policies are made from the same table that says what a change of each field means.
+// The policies are generated from the table of fields that describes the effect of a change of each field.
 package admission
 
 import (
@@ -24,10 +23,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Component is the part of the network that the NetworkGuard belongs to.
+// Component is the component label of the NetworkGuard.
 const Component = "Admission"
 
-// Keys of the data: paths of fields, and what is no field.
+// Keys of the data that are not paths of fields.
 const (
 	keyAcknowledged = "acknowledged"
 	keyGrow         = "pools-grow"
@@ -41,18 +40,18 @@ const (
 	keyFixedCIDRs   = "service-cidrs-fixed"
 )
 
-// Applied is what is applied, as far as the API server is to know it.
+// Applied is the applied configuration for the NetworkGuard.
 type Applied struct {
 	// Spec is filled, and Traits are those of its network.
 	Spec   *operatorv1.NetworkSpec
 	Traits provider.Traits
-	// Cluster are the facts that it was filled with, and how far a change of the MTU has come.
+	// Cluster has the facts with which it was filled, and the progress of an MTU migration.
 	Cluster facts.Cluster
-	// Acknowledged is the hash that was used up last; empty if none was.
+	// Acknowledged is the last hash that was used up; empty if there is none.
 	Acknowledged string
 }
 
-// Object is the NetworkGuard for what is applied.
+// Object returns the NetworkGuard for the applied configuration.
 func Object(registry pipeline.Registry, a Applied) (manifest.Object, error) {
 	all, err := data(registry, a)
 	if err != nil {
@@ -98,7 +97,7 @@ func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
 	return d, migrationData(d, registry, fields, a)
 }
 
-// fixedData adds the values of the fields that have a rule, by their paths.
+// fixedData adds the values of the fields that have a rule, by path.
 func fixedData(d map[string]string, fields []provider.Field, values provider.Values) {
 	for _, f := range fields {
 		switch {
@@ -115,7 +114,7 @@ func fixedData(d map[string]string, fields []provider.Field, values provider.Val
 	}
 }
 
-// masked are CIDRs without host bits. What is none stays as it is.
+// masked returns CIDRs without host bits. Invalid ones are not changed.
 func masked(cidrs []string) []string {
 	all := make([]string, len(cidrs))
 	for i, c := range cidrs {

@@ -11,13 +11,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// kept are objects of one resource that a network in use depends on.
+// kept describes objects of one resource that a network in use depends on.
 type kept struct {
 	group, resource string
-	// namespaces are where they are; none for what has no namespace.
+	// namespaces are their namespaces; none for cluster-scoped objects.
 	namespaces []string
-	// names are those of the objects. One that ends with * stands for all that begin with what is before it, one that begins
-	// with * for all that end with what is behind it.
+	// names are the names of the objects. One that ends with * matches a prefix, one that begins with * matches a suffix.
 	names []string
 }
 
@@ -28,9 +27,9 @@ const (
 	courierNamespace = "openshift-host-network"
 )
 
-// standsOn returns what a network in use depends on: the configuration, what installs the operator, and the namespaces of operands.
-// Policies are not in it, since no policy is asked about policies: the operator recreates those.
-func standsOn(operands provider.Operands) []kept {
+// dependencies returns the objects that a network in use depends on: the configuration, the installation of the operator, and the
+// namespaces of operands. Admission policies are excluded, since policies do not apply to policies: the operator recreates those.
+func dependencies(operands provider.Operands) []kept {
 	namespaces := append([]string{operatorNamespace, courierNamespace}, operands.Installed()...)
 	protected := operands.Names(func(n provider.OperandNamespace) bool { return n.Protected && !n.Installed })
 	everywhere := []string{strings.TrimSuffix(prefix, "-") + "*"}
@@ -42,7 +41,7 @@ func standsOn(operands provider.Operands) []kept {
 		{resource: "namespaces", names: append(protected, namespaces...)},
 		{resource: "serviceaccounts", namespaces: namespaces, names: rights},
 		{resource: "configmaps", namespaces: []string{operatorNamespace}, names: []string{"network-operator-images*"}},
-		// Those of operands are restored by the operator.
+		// The operator restores those of operands.
 		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{operatorNamespace, courierNamespace}, names: []string{"default-deny"}},
 		{group: "apps", resource: "deployments", namespaces: []string{operatorNamespace}, names: []string{"network-operator"}},
 		{group: "rbac.authorization.k8s.io", resource: "roles", namespaces: namespaces, names: rights},
@@ -52,8 +51,8 @@ func standsOn(operands provider.Operands) []kept {
 	}
 }
 
-// expression is a CEL expression for whether the object of a deletion is one of those. A deletion by collection names none: the
-// name is the name of the object.
+// expression returns a CEL expression for whether the object of a deletion is among them. For a deletion of a collection, it uses the
+// name of each object.
 func (k kept) expression() string {
 	var any []string
 	for _, name := range k.names {
@@ -73,10 +72,10 @@ func (k kept) expression() string {
 	return fmt.Sprintf("request.resource.resource == %q%s && (%s)", k.resource, in, strings.Join(any, " || "))
 }
 
-// cleaners are the users by whom Kubernetes deletes what was in a namespace, or what belonged to an object.
+// cleaners matches the users of Kubernetes' namespace deletion and garbage collection.
 const cleaners = `request.userInfo.username.startsWith("system:serviceaccount:kube-system:") || request.userInfo.username in ["system:kube-controller-manager", "system:apiserver"]`
 
-// networksOf is a CEL map from the namespaces that one type of network needs to that type.
+// networksOf returns a CEL map from the namespaces that only one network type needs to that type.
 func networksOf(operands provider.Operands) string {
 	var entries []string
 	for _, n := range operands.Namespaces {
@@ -88,11 +87,11 @@ func networksOf(operands provider.Operands) string {
 	return "{" + strings.Join(slices.Compact(entries), ", ") + "}"
 }
 
-// deletions refuses to delete what a network in use depends on.
+// deletions returns the policy that refuses to delete objects that a network in use depends on.
 func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy {
 	var requests []admissionv1.NamedRuleWithOperations
 	var any []string
-	for _, k := range standsOn(operands) {
+	for _, k := range dependencies(operands) {
 		requests = append(requests, on(k.group, k.resource, []admissionv1.OperationType{admissionv1.Delete}))
 		any = append(any, k.expression())
 	}

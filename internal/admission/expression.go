@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// has says whether a kind has a field of the specification of a Network, in the same form.
+// has reports whether a kind has a field of the specification of a Network in the same form.
 type has func(provider.Leaf) bool
 
-// network has all of them.
+// network returns true: Network has all fields.
 func network(provider.Leaf) bool { return true }
 
-// short is NetworkConfig, which has some.
+// short returns the function of NetworkConfig, which has some of the fields.
 func short() has {
 	own := map[string]provider.Form{}
 	for _, l := range provider.LeavesOf[networkoperatorv1.NetworkConfigSpec]() {
@@ -35,7 +35,7 @@ var (
 	noName     = regexp.MustCompile("[^A-Za-z0-9_]")
 )
 
-// at is an expression for a field of the object, which is none where a field above it is not set.
+// at returns an expression for a field of the object as an optional, which is none if a field above it is not set.
 func at(path string) string {
 	var out strings.Builder
 	out.WriteString("object")
@@ -49,15 +49,15 @@ func at(path string) string {
 	return out.String()
 }
 
-// variable is the name of the variable that has the value of a field.
+// variable returns the name of the variable with the value of a field.
 func variable(path string) string {
 	return noName.ReplaceAllString(strings.TrimPrefix(path, "spec."), "_")
 }
 
-// single is an expression for the text of a single value; empty if it has none.
+// single returns an expression for the text of a scalar value; the empty text if it is not set.
 func single(path string) string { return fmt.Sprintf("string(%s.orValue(''))", at(path)) }
 
-// text is an expression for the text of a field in the object, as Leaf.Text writes it of a specification.
+// text returns an expression for the text of a field in the object, in the format of Leaf.Text.
 func text(l provider.Leaf) string {
 	switch l.Form {
 	case provider.List:
@@ -72,8 +72,8 @@ func text(l provider.Leaf) string {
 	return single(l.Path)
 }
 
-// param is an expression for a value of the NetworkGuard.
+// param returns an expression for a value of the NetworkGuard.
 func param(key string) string { return fmt.Sprintf("params.data[%q]", key) }
 
-// quoted is an expression for a text that is known when the policy is written.
+// quoted returns an expression for a constant text.
 func quoted(text string) string { return fmt.Sprintf("%q", text) }

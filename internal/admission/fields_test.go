@@ -214,7 +214,7 @@ func (d *door) judges(t *testing.T, s sample, f provider.Field) {
 		t.Errorf("%s: acknowledged: %v", s.path, err)
 	}
 	for _, c := range res.Changes {
-		if entry := provider.FieldOf(d.pipeline.Registry.Fields(operatorv1.NetworkTypeFlannel), c.Field); c.Verdict != pipeline.Safe && (c.Class != entry.Class || c.Disruption != entry.Disruption) {
+		if entry := provider.FieldOf(d.pipeline.Registry.Fields(operatorv1.NetworkTypeFlannel), c.Field); c.Decision != pipeline.Safe && (c.Class != entry.Class || c.Disruption != entry.Disruption) {
 			t.Errorf("%s: the plan has class %s and disruption %s, the table %s and %s", c.Field, c.Class, c.Disruption, entry.Class, entry.Disruption)
 		}
 	}

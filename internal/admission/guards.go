@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// guard returns the policy of a network's guard. It refuses nothing while no network is in use, or another one.
+// guard returns the policy of a network's guard. It allows everything while no network, or another one, is in use.
 func guard(g provider.Guard) admissionv1.ValidatingAdmissionPolicy {
 	out := policy(g.Name, g.Rules)
 	if !g.Warn && !g.Open {

@@ -10,26 +10,25 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// The keys of the data that report a change of the MTU.
+// The keys of the data about an MTU migration.
 const (
-	// keyMoving is true while one is announced, or goes on: then nothing else may change.
+	// keyMoving is true while one is requested or runs: then nothing else may change.
 	keyMoving = "mtu-migration"
-	// keyOwn is true if the network changes the MTU itself. Only then is an announcement judged here.
+	// keyOwn is true if the network changes the MTU itself. Only then are requests checked here.
 	keyOwn = "mtu-migration-own"
-	// keyFrom and keyTo are what is announced; empty if nothing is.
+	// keyFrom and keyTo are the requested MTUs; empty if there is no request.
 	keyFrom = "spec.migration.mtu.network.from"
 	keyTo   = "spec.migration.mtu.network.to"
-	// keyReached is true once all nodes have the MTU that is applied, so that another change may begin.
+	// keyReached is true once all nodes have the applied MTU, so that another migration may begin.
 	keyReached = "mtu-migration-reached"
-	// keyMTU is the MTU that is applied, keyMost the longest that the links of all nodes carry; empty if that is not
-	// known.
+	// keyMTU is the applied MTU, keyMost the largest one that the links of all nodes carry; empty if unknown.
 	keyMTU  = "mtu"
 	keyMost = "mtu-most"
-	// leftOut after a key is the value that a field gets when it is left out.
+	// leftOut is the suffix of the key of the value that an omitted field gets.
 	leftOut = " (left out)"
 )
 
-// migrationData adds what the API server has to know to judge the change of an MTU, and what must not change meanwhile.
+// migrationData adds the data to check an MTU migration, and the values that must not change meanwhile.
 func migrationData(d map[string]string, registry pipeline.Registry, fields []provider.Field, a Applied) error {
 	announced := a.Spec.Migration != nil && a.Spec.Migration.MTU != nil
 	d[keyMoving] = strconv.FormatBool(announced || a.Cluster.MTUMigration.Active)
@@ -47,7 +46,7 @@ func migrationData(d map[string]string, registry pipeline.Registry, fields []pro
 	if link := a.Cluster.LinkMTU(); link > 0 {
 		d[keyMost] = strconv.Itoa(link - overhead)
 	}
-	return stillData(d, registry, fields, a)
+	return frozenData(d, registry, fields, a)
 }
 
 func number(n *uint32) string {
@@ -57,11 +56,11 @@ func number(n *uint32) string {
 	return strconv.FormatUint(uint64(*n), 10)
 }
 
-// stillData adds the values of the fields that have to stay as they are during a change of the MTU, and those that they
-// get when they are left out.
-func stillData(d map[string]string, registry pipeline.Registry, fields []provider.Field, a Applied) error {
+// frozenData adds the values of the fields that must not change during an MTU migration, and those that they get if they
+// are omitted.
+func frozenData(d map[string]string, registry pipeline.Registry, fields []provider.Field, a Applied) error {
 	values := provider.ValuesOf(a.Spec)
-	for _, l := range still(fields) {
+	for _, l := range frozen(fields) {
 		if l.Form == provider.Opaque {
 			continue
 		}
@@ -74,11 +73,10 @@ func stillData(d map[string]string, registry pipeline.Registry, fields []provide
 	return nil
 }
 
-// applied is an expression for a value of the data.
+// applied returns an expression for a value of the data.
 func applied(key string) string { return fmt.Sprintf("params.data[?%q].orValue('')", key) }
 
-// announcement adds what an object says of a change of the MTU: expressions for whether it says anything, and for both
-// ends of it as text.
+// announcement adds variables for the MTU migration that an object requests: whether there is one, and both MTUs as text.
 func (p *problems) announcement(announced, from, to string) {
 	p.variable("own", applied(keyOwn)+" == 'true'")
 	p.variable("announced", announced)
@@ -87,12 +85,12 @@ func (p *problems) announcement(announced, from, to string) {
 	p.variable("moving", "variables.announced || "+applied(keyMoving)+" == 'true'")
 }
 
-// announcedElsewhere takes what is announced from what is applied: the kinds that are shorter than Network cannot say it.
+// announcedElsewhere adds variables for the applied MTU migration, for kinds that cannot request one.
 func (p *problems) announcedElsewhere() {
 	p.announcement(applied(keyTo)+" != ''", applied(keyFrom), applied(keyTo))
 }
 
-// migration adds the problems of an announcement itself, for networks that change the MTU themselves.
+// migration adds the problems of a requested MTU migration, for networks that change the MTU themselves.
 func (p *problems) migration(fields []provider.Field) {
 	const at = "spec.migration.mtu"
 	p.variable("both", "variables.from != '' && variables.to != ''")
@@ -100,23 +98,23 @@ func (p *problems) migration(fields []provider.Field) {
 	p.variable("turned", "variables.to == "+applied(keyFrom)+" && variables.from == "+applied(keyTo))
 	p.variable("newAnnouncement", "variables.own && variables.announced && variables.both && !variables.sameAnnouncement")
 	p.variable("underWay", applied(keyTo)+" != '' && "+applied(keyReached)+" != 'true'")
-	p.problem("variables.own && object.?spec.?migration.?mtu.?machine.hasValue()", saying(at+".machine: ", rules.MigrationMachines))
-	p.problem("variables.own && variables.announced && !variables.both", saying(at+".network: ", rules.MigrationBothEnds))
+	p.problem("variables.own && object.?spec.?migration.?mtu.?machine.hasValue()", sentence(at+".machine: ", rules.MigrationMachines))
+	p.problem("variables.own && variables.announced && !variables.both", sentence(at+".network: ", rules.MigrationBothEnds))
 	p.problem("variables.own && variables.announced && variables.both && variables.from == variables.to",
-		saying(at+".network.to: %s ", rules.MigrationSame, "variables.to"))
+		sentence(at+".network.to: %s ", rules.MigrationSame, "variables.to"))
 	p.variable("least", fmt.Sprintf("variables.cidrs.contains(':') ? %d : %d", pipeline.LeastMTU6, pipeline.LeastMTU4))
 	p.problem(fmt.Sprintf("variables.own && variables.announced && variables.both && (int(variables.to) < variables.least || int(variables.to) > %d)", pipeline.MostMTU),
-		saying(at+".network.to: %s ", rules.MigrationRange, "variables.to", "variables.least"))
+		sentence(at+".network.to: %s ", rules.MigrationRange, "variables.to", "variables.least"))
 	p.problem("variables.newAnnouncement && !variables.turned && variables.underWay",
-		saying(at+`.network: "%s -> %s" -> "%s -> %s": `, rules.MigrationTurn, applied(keyFrom), applied(keyTo), "variables.from", "variables.to"))
+		sentence(at+`.network: "%s -> %s" -> "%s -> %s": `, rules.MigrationTurn, applied(keyFrom), applied(keyTo), "variables.from", "variables.to"))
 	p.problem("variables.newAnnouncement && !variables.turned && !variables.underWay && variables.from != "+applied(keyMTU),
-		saying(at+".network.from: %s ", rules.MigrationFrom, "variables.from", "int("+applied(keyMTU)+")"))
+		sentence(at+".network.from: %s ", rules.MigrationFrom, "variables.from", "int("+applied(keyMTU)+")"))
 	p.problem(fmt.Sprintf("variables.newAnnouncement && %[1]s != '' && int(variables.to) > int(variables.from) && int(variables.to) > int(%[1]s)", applied(keyMost)),
-		saying(at+`.network.to: "%s" -> "%s": `, rules.MigrationLinks, applied(keyMTU), "variables.to", "int("+applied(keyMost)+")"))
+		sentence(at+`.network.to: "%s" -> "%s": `, rules.MigrationLinks, applied(keyMTU), "variables.to", "int("+applied(keyMost)+")"))
 	p.fittingMTU(fields)
 }
 
-// fittingMTU adds the problem that the MTU itself is set to something else than what is announced.
+// fittingMTU adds the problem that the MTU itself differs from both requested ones.
 func (p *problems) fittingMTU(fields []provider.Field) {
 	for _, f := range fields {
 		if f.Fixed == "" || f.Class != provider.Migration {
@@ -124,6 +122,6 @@ func (p *problems) fittingMTU(fields []provider.Field) {
 		}
 		mtu := single(f.Path)
 		p.problem(fmt.Sprintf("%q in params.data && variables.own && variables.announced && variables.from != '' && variables.to != '' && !(%s in ['', '0', variables.from, variables.to])", f.Path, mtu),
-			saying(f.Path+`: "%s" -> "%s": `, rules.MigrationFitting, applied(keyMTU), mtu, "int(variables.from)", "int(variables.to)"))
+			sentence(f.Path+`: "%s" -> "%s": `, rules.MigrationFitting, applied(keyMTU), mtu, "int(variables.from)", "int(variables.to)"))
 	}
 }

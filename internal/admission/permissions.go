@@ -16,22 +16,22 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// own begins the names of the policies for the operator's own account.
+// own is the prefix of the policies for the operator's own account.
 const own = prefix + "own-"
 
-// The ClusterRoles that the operator may give to itself: each of them lets it read Secrets.
+// The ClusterRoles that the operator may bind to itself, both for Secrets.
 const (
 	secretsRole = "cluster-network-operator-secrets"
 	pkiRole     = "cluster-network-operator-pki"
 )
 
-// Namespaces returns those in which the operator has its own objects.
+// Namespaces returns the namespaces of the operator's own objects.
 func Namespaces(operands provider.Operands) []string {
 	return append([]string{operatorNamespace, courierNamespace}, operands.Names(nil)...)
 }
 
-// names are what the operator writes, by name: everything else is not its own. A role cannot express it, since the name is not
-// considered when an object is created, and namespaces of operands come and go.
+// names are the names of the objects that the operator may write. A role cannot express them, since it does not restrict names of
+// created objects, and namespaces of operands are created and deleted.
 type names struct {
 	namespaces, clusterRoles, clusterBindings, roleRefs, definitions []string
 	// secrets are the namespaces in which the operator may bind the role of Secrets to itself.
@@ -45,7 +45,7 @@ func namesOf(o provider.Operands) names {
 	}
 }
 
-// permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
+// permissions returns the policies that restrict the operator's account further than its roles.
 func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	n := namesOf(operands)
 	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownPods(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), n.ownDefinitions(), ownPKIs(), ownMachineConfigs()}
@@ -59,7 +59,7 @@ func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionP
 			ObjectMeta: metav1.ObjectMeta{Name: p.Name},
 			Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: p.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 		}
-		if p.Spec.ParamKind != nil { // any one of the request's namespace
+		if p.Spec.ParamKind != nil { // any object in the namespace of the request
 			deny := admissionv1.DenyAction
 			b.Spec.ParamRef = &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: &deny}
 		}
@@ -68,7 +68,7 @@ func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionP
 	return policies, bindings
 }
 
-// ownPolicy is what these policies have in common. They fail closed, which affects the operator only.
+// ownPolicy returns a policy with the common fields of these policies. They fail closed, which affects only the operator.
 func ownPolicy(name string, rules ...admissionv1.NamedRuleWithOperations) admissionv1.ValidatingAdmissionPolicy {
 	fail := admissionv1.Fail
 	return admissionv1.ValidatingAdmissionPolicy{
@@ -85,11 +85,11 @@ func ownPolicy(name string, rules ...admissionv1.NamedRuleWithOperations) admiss
 
 var writes = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 
-// list is a CEL list of texts.
+// list returns a CEL list of texts.
 func list(all []string) string { return `["` + strings.Join(all, `", "`) + `"]` }
 
-// ownWorkloads keeps DaemonSets and Deployments to the operands. Egress routers are in the namespaces of their users, and get nothing
-// of the node and no token there.
+// ownWorkloads restricts DaemonSets and Deployments to the operands. Egress routers are in the namespaces of their users, and get
+// neither host access nor a token there.
 func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("workloads", on("apps", "daemonsets", writes), on("apps", "deployments", writes))
 	p.Spec.Variables = append(p.Spec.Variables,
@@ -106,8 +106,8 @@ func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownPods keeps deletions of pods to those of operands on the network of their node, which are replaced when the node has another
-// address, and to the probes in the operator's own namespace.
+// ownPods restricts deletions of pods to those of operands on the host network, which are replaced when the address of the node
+// changes, and to the probes in the operator's own namespace.
 func (n names) ownPods() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("pods", on("", "pods", []admissionv1.OperationType{admissionv1.Delete}))
 	p.Spec.Variables = nil
@@ -118,7 +118,7 @@ func (n names) ownPods() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownBindings keeps bindings to the operands, and those of the two roles of Secrets to RoleBindings of the operator alone.
+// ownBindings restricts bindings to the operands, and those of the two roles for Secrets to RoleBindings of the operator.
 func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("bindings", on("rbac.authorization.k8s.io", "rolebindings", writes), on("rbac.authorization.k8s.io", "clusterrolebindings", writes))
 	add := func(name, expression string) {
@@ -145,7 +145,7 @@ func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownObjects keeps what else has a role or makes room for workloads to the operands.
+// ownObjects restricts roles, namespaces and similar objects to the operands.
 func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("objects", on("", "namespaces", writes), on("", "serviceaccounts", writes), on("", "services", writes), on("networking.k8s.io", "networkpolicies", writes),
 		on("rbac.authorization.k8s.io", "clusterroles", writes), on(networkv1.GroupVersion.Group, "operatorpkis", writes),
@@ -158,8 +158,8 @@ func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownSecrets keeps Secrets that the operator creates to types that give no access to the cluster, and to the namespaces in which a role
-// lets it update Secrets. The pull secret has a role of its own, by name, and its copies are in the namespaces of operands.
+// ownSecrets restricts Secrets that the operator creates to types that give no access to the cluster, and to the namespaces in which a role
+// lets it update Secrets. The pull secret has its own role, by name, and its copies are in the namespaces of operands.
 func (n names) ownSecrets() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("secrets", on("", "secrets", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}))
 	p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: "secrets", Expression: `authorizer.group("").resource("secrets").namespace(request.namespace)`})
@@ -172,7 +172,7 @@ func (n names) ownSecrets() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownDefinitions keeps CRDs to those of operands: a role cannot say which ones may be created.
+// ownDefinitions restricts CRDs to those of operands: a role cannot restrict the names of created ones.
 func (n names) ownDefinitions() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("definitions", on("apiextensions.k8s.io", "customresourcedefinitions", writes))
 	p.Spec.Validations = []admissionv1.Validation{{
@@ -182,8 +182,8 @@ func (n names) ownDefinitions() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownPKIs lets the operator give itself the Secrets of a namespace only while there is an OperatorPKI. The API server looks for
-// one before it looks at conditions, so that the rule itself names the bindings, whose name ownBindings fixes.
+// ownPKIs lets the operator bind the role for Secrets of a namespace only while there is an OperatorPKI. The API server reads the
+// parameter before it evaluates conditions, so that the rule itself names the bindings, whose name ownBindings fixes.
 func ownPKIs() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("pkis", on("rbac.authorization.k8s.io", "rolebindings", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, pkiRole))
 	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: networkv1.GroupVersion.String(), Kind: "OperatorPKI"}
@@ -192,8 +192,8 @@ func ownPKIs() admissionv1.ValidatingAdmissionPolicy {
 	return p
 }
 
-// ownMachineConfigs keeps MachineConfigs, with which nodes can be given anything, to the documents of hosts and to the program that
-// applies them: files in their directories, the program's own units, and the one that is masked in their place.
+// ownMachineConfigs restricts MachineConfigs, which could configure anything on nodes, to the documents of hosts and the binary that
+// applies them: files in their directories, its own units, and the unit that they mask.
 func ownMachineConfigs() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("machineconfigs", on("machineconfiguration.openshift.io", "machineconfigs", writes))
 	add := func(name, expression string) {

@@ -12,21 +12,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// AllowDeletion is the annotation with which someone says that what a network in use stands on may be deleted.
+// AllowDeletion is the annotation that permits the deletion of an object that a network in use depends on.
 const AllowDeletion = pipeline.AllowDeletionAnnotation
 
-// AllowUnsafe is the annotation with which someone says that an unsafe change of an object may be stored. It is not
-// applied before it is forced: the operator checks it, too.
+// AllowUnsafe is the annotation that permits storing an unsafe change of an object. The operator still refuses to apply the
+// change unless it is forced.
 const AllowUnsafe = pipeline.AllowUnsafeAnnotation
 
-// operator is the user name of the operator, for whom nothing is refused here.
+// operator is the user name of the operator, for which these policies refuse nothing.
 const operator = "system:serviceaccount:" + operatorNamespace + ":" + account
 
-// prefix begins the names of all policies.
+// prefix is the prefix of the names of all policies.
 const prefix = "cluster-network-operator-"
 
-// Policies returns all policies, and the bindings that put them into force. fields and operands are those of all networks that
-// can be installed.
+// Policies returns all policies and their bindings. fields and operands are those of all networks that can be installed.
 func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	policies := []admissionv1.ValidatingAdmissionPolicy{
 		edits("network", "operator.openshift.io", "networks", "cluster", networkProblems(fields)),
@@ -34,6 +33,7 @@ func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv
 		edits("clusterconfig", "config.openshift.io", "networks", "cluster", configProblems(fields)),
 		deletions(operands),
 		serviceCIDRs(),
+		fights(operands.FightReporters),
 	}
 	for _, a := range operands.Annotators {
 		if len(a.Reserved) > 0 {
@@ -64,7 +64,7 @@ func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv
 	return append(policies, ownPolicies...), append(bindings, ownBindings...)
 }
 
-// policy is what all of them have in common.
+// policy returns a policy with the common fields.
 func policy(name string, rules []admissionv1.NamedRuleWithOperations) admissionv1.ValidatingAdmissionPolicy {
 	ignore := admissionv1.Ignore
 	return admissionv1.ValidatingAdmissionPolicy{
@@ -87,7 +87,7 @@ func on(group, resource string, operations []admissionv1.OperationType, names ..
 	}}
 }
 
-// edits refuses changes of one object, all of them in one message.
+// edits returns a policy that refuses changes of one object, with all problems in one message.
 func edits(name, group, resource, object string, p problems) admissionv1.ValidatingAdmissionPolicy {
 	out := policy(name+"-edits", []admissionv1.NamedRuleWithOperations{on(group, resource, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update})})
 	out.Spec.MatchConditions = append(out.Spec.MatchConditions,

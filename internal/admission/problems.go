@@ -10,46 +10,46 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// problems are CEL expressions, each of which is the text of what is wrong, or an empty text.
+// problems are CEL expressions, each of which evaluates to the text of an error, or to an empty text.
 type problems struct {
 	variables []admissionv1.Variable
 	texts     []string
 }
 
-// variable adds a variable that other expressions refer to as variables.<name>.
+// variable adds a variable, which other expressions use as variables.<name>.
 func (p *problems) variable(name, expression string) {
 	p.variables = append(p.variables, admissionv1.Variable{Name: name, Expression: expression})
 }
 
-// changed adds the problem that a value is not the one that is applied. field is how users write its path, key that of
-// the applied value, value an expression for the new one as text, unless one that holds when nothing is wrong.
+// changed adds the problem that a value differs from the applied one. field is the path for users, key the key of the
+// applied value, value an expression for the new one as text, unless a condition under which the change is allowed.
 func (p *problems) changed(field, key, value, unless string, why rules.Sentence) {
-	p.told(field, key, value, unless, told(why))
+	p.changedTo(field, key, value, unless, suffix(why))
 }
 
-// movable is changed for what may change in some way, but not during a change of the MTU, which then is the reason.
+// movable is like changed for a value that may change in some way, but not during an MTU migration, which then is the reason.
 func (p *problems) movable(field, key, value, unless string, why rules.Sentence) {
-	p.told(field, key, value, unless, fmt.Sprintf("(variables.moving ? %s : %s)", told(rules.DuringMigration), told(why)))
+	p.changedTo(field, key, value, unless, fmt.Sprintf("(variables.moving ? %s : %s)", suffix(rules.DuringMigration), suffix(why)))
 }
 
-// told is the end of a problem's text.
-func told(why rules.Sentence) string { return fmt.Sprintf("%q", "\": "+ending(why)) }
+// suffix returns the end of a problem's text as an expression.
+func suffix(why rules.Sentence) string { return fmt.Sprintf("%q", "\": "+ending(why)) }
 
-// ending is a sentence without arguments, and its rule.
+// ending returns a sentence without arguments and its rule.
 func ending(s rules.Sentence) string { return fmt.Sprintf("%s (%s)", s.Detail(), s.Rule()) }
 
-// saying is a CEL expression for a sentence after a text, and its rule. args are the CEL expressions of its verbs.
-func saying(before string, s rules.Sentence, args ...string) string {
+// sentence returns a CEL expression for a text, a sentence and its rule. args are the CEL expressions of the sentence's verbs.
+func sentence(before string, s rules.Sentence, args ...string) string {
 	return fmt.Sprintf("%s + %q", s.CEL(before, args...), " ("+s.Rule()+")")
 }
 
-// told adds a problem whose text ends with an expression.
-func (p *problems) told(field, key, value, unless, end string) {
+// changedTo is like changed with an expression for the end of the text.
+func (p *problems) changedTo(field, key, value, unless, end string) {
 	p.problem(fmt.Sprintf("%[1]q in params.data && %[2]s != params.data[%[1]q] && !(%[3]s)", key, value, unless),
 		fmt.Sprintf("%q + params.data[%q] + '\" -> \"' + %s + %s", field+": \"", key, value, end))
 }
 
-// problem adds a text that is one when a condition holds.
+// problem adds a text for the case that a condition holds.
 func (p *problems) problem(condition, text string) {
 	p.texts = append(p.texts, condition+" ? "+text+" : ''")
 }
@@ -59,7 +59,7 @@ const (
 	orAcknowledge = ", or acknowledge the change with the annotation " + pipeline.AcknowledgeAnnotation + ", for which cno plan prints the hash"
 )
 
-// networkProblems are those of Network/cluster.
+// networkProblems returns those of Network/cluster.
 func networkProblems(fields []provider.Field) problems {
 	var p problems
 	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
@@ -75,7 +75,7 @@ func networkProblems(fields []provider.Field) problems {
 	return p
 }
 
-// shortProblems are those of NetworkConfig/default.
+// shortProblems returns those of NetworkConfig/default.
 func shortProblems(fields []provider.Field) problems {
 	var p problems
 	p.variable("cidrs", pools("object.?spec.?clusterNetworks", "e.cidr"))
@@ -90,7 +90,7 @@ func shortProblems(fields []provider.Field) problems {
 	return p
 }
 
-// configProblems are those of Network.config/cluster.
+// configProblems returns those of Network.config/cluster.
 func configProblems(fields []provider.Field) problems {
 	var p problems
 	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
@@ -104,7 +104,7 @@ func configProblems(fields []provider.Field) problems {
 	return p
 }
 
-// pools writes networks without host bits, so that spelling does not matter.
+// pools returns an expression for networks without host bits, so that spelling does not matter.
 func pools(list, cidr string) string {
 	return fmt.Sprintf("%s.orValue([]).map(e, string(cidr(%s).masked())).join(',')", list, cidr)
 }
@@ -113,9 +113,9 @@ func services(list string) string {
 	return fmt.Sprintf("%s.map(s, string(cidr(s).masked())).join(',')", list)
 }
 
-// pools adds the problems of address pools. Where the network can convert between one and two families, only the operator
-// can tell. A pool that may grow gets a shorter prefix and keeps its base, and the first one stays the first; which of
-// several has which hostPrefix, again only the operator can tell.
+// pools adds the problems of address pools. If the network can convert between single-stack and dual-stack, only the operator
+// can check that. A pool that may grow gets a shorter prefix and keeps its base, and the first one stays the first; only the
+// operator can check the hostPrefix of each of several pools.
 func (p *problems) pools(cidrs, prefixes, services string) {
 	converts := fmt.Sprintf("!variables.moving && params.data[%q] == 'true' && variables.services.split(',').size() != params.data[%q].split(',').size()", keyConvert, keyServices)
 	p.variable("pools", "variables.cidrs.split(',')")
@@ -130,19 +130,19 @@ func (p *problems) pools(cidrs, prefixes, services string) {
 		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1", rules.HostPrefixChange)
 }
 
-// unserved adds the problem that kube-proxy is removed and nothing else serves Services.
+// unserved adds the problem that kube-proxy is removed while no other component serves Services.
 func (p *problems) unserved() {
 	p.problem(fmt.Sprintf("params.data[?%q].orValue('') == 'true' && string(object.?spec.?deployKubeProxy.orValue('')) == 'false' && !variables.acknowledged", keyUnserved),
 		fmt.Sprintf("%q", fmt.Sprintf("%s: %s%s (%s)", pipeline.ServiceProxyPath, rules.KubeProxyRemoved.Detail(), orAcknowledge, rules.KubeProxyRemoved.Rule())))
 }
 
-// grownFrom is an expression for whether a pool is another one, or that with a shorter prefix.
+// grownFrom returns an expression for whether a pool equals before or has only a shorter prefix.
 func grownFrom(pool, before string) string {
 	return fmt.Sprintf("isCIDR(%[1]s) && isCIDR(%[2]s) && cidr(%[1]s).ip() == cidr(%[2]s).ip() && cidr(%[1]s).prefixLength() <= cidr(%[2]s).prefixLength()", pool, before)
 }
 
-// fixed adds the problems of fields that may not get another value, for those that a kind has. One that is left out, or is
-// empty or zero, keeps what it has.
+// fixed adds the problems of fields whose value must not change, for those that a kind has. A field that is omitted, empty or
+// zero keeps its value.
 func (p *problems) fixed(fields []provider.Field, has has) {
 	for _, f := range fields {
 		if f.Fixed == "" {
@@ -169,7 +169,7 @@ func (p *problems) fixedLeaf(f provider.Field, l provider.Leaf) {
 	}
 	p.variable(name, expression)
 	if f.Class == provider.Migration {
-		unless += " || variables.announced" // what it may be then is a rule of its own
+		unless += " || variables.announced" // another rule applies then
 	}
 	if f.Fixed == pipeline.RuleTypeChange {
 		unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, l.Path)
@@ -181,7 +181,7 @@ func (p *problems) fixedLeaf(f provider.Field, l provider.Leaf) {
 	p.changed(l.Path, l.Path, value, unless, f.Sentence(putBack))
 }
 
-// choice adds the problem that another field of a choice is used. If none is set, it stays what it was.
+// choice adds the problem that another field of a choice is set. If none is set, the choice does not change.
 func (p *problems) choice(f provider.Field) {
 	name := variable(f.Path)
 	used, unset := fmt.Sprintf("%q", f.Choice[0]), fmt.Sprintf("!%s.hasValue()", at(f.Path+"."+f.Choice[0]))

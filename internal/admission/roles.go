@@ -15,11 +15,11 @@ const rolesHead = `# Written by hack/generate.sh from what the networks declare;
 # it can read what is in them from its first moment on.
 `
 
-// networksRole is the ClusterRole of the operator's account for what single networks need.
+// networksRole is the ClusterRole of the operator's account for the permissions that individual networks need.
 const networksRole = "cluster-network-operator-operands"
 
-// WriteRoles writes, as YAML, what networks and components need of the operator's account: the namespaces that are installed with the
-// operator and its role in each of them, and one ClusterRole with the rules of all.
+// WriteRoles writes as YAML the objects that networks and components need for the operator's account: the namespaces that are installed
+// with the operator and its role in each of them, and one ClusterRole with the rules of all.
 func WriteRoles(w io.Writer, operands provider.Operands) error {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: operatorNamespace}}
 	role := func(name string) rbacv1.RoleRef {
@@ -43,14 +43,14 @@ func WriteRoles(w io.Writer, operands provider.Operands) error {
 	return write(w, rolesHead, all)
 }
 
-// rulesFor returns those of the networks, each once, and the ConfigMaps by name.
+// rulesFor returns the rules of the networks without duplicates, and those for ConfigMaps by name.
 func rulesFor(operands provider.Operands) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	if names := slices.Compact(slices.Sorted(slices.Values(operands.ConfigMaps))); len(names) > 0 {
 		out = append(out, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: []string{"update", "patch", "delete"}})
 	}
 	if names := slices.Compact(slices.Sorted(slices.Values(operands.Definitions))); len(names) > 0 {
-		// A policy narrows which CRDs may be created: a role cannot.
+		// A policy restricts which CRDs may be created: a role cannot.
 		out = append(out, rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"create"}},
 			rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: names, Verbs: []string{"get", "update", "patch", "delete"}})
 	}

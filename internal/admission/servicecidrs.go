@@ -8,10 +8,10 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// serviceCIDRs refuses ServiceCIDRs beyond spec.serviceNetwork where the network does not serve them. A kube-proxy forwards
-// Services of any address; what breaks is everything that is derived from spec.serviceNetwork: NO_PROXY, the status of the
-// cluster's configuration, and the check that no Service has an address of a pod or a node. The object of the API server
-// itself always has what its flag says, and the operator compares that with spec.serviceNetwork.
+// serviceCIDRs refuses ServiceCIDRs beyond spec.serviceNetwork if the network does not serve them. kube-proxy forwards
+// Services of any address, but everything that is derived from spec.serviceNetwork would be incomplete: NO_PROXY, the status
+// of the cluster's configuration, and the check that no Service has an address of a pod or a node. The object that the API
+// server creates from its flag is allowed, and the operator compares it with spec.serviceNetwork.
 func serviceCIDRs() admissionv1.ValidatingAdmissionPolicy {
 	out := policy("servicecidrs", []admissionv1.NamedRuleWithOperations{
 		on("networking.k8s.io", "servicecidrs", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}),

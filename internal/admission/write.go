@@ -25,7 +25,7 @@ func Write(w io.Writer, fields []provider.Field, operands provider.Operands) err
 	return write(w, head, all)
 }
 
-// write writes objects, pointers to types of Kubernetes, as YAML below a comment.
+// write writes objects, which are pointers to Kubernetes types, as YAML after a comment.
 func write(w io.Writer, comment string, all []any) error {
 	if _, err := io.WriteString(w, comment); err != nil {
 		return err

@@ -1,42 +1,42 @@
 package applied
 
-// Decision says what the operator is up to when it looks at a cluster.
+// Decision is the situation in which the operator finds a cluster.
 type Decision string
 
 // The decisions.
 const (
-	// Fresh: there is no record and nothing was ever applied. There is nothing to check a change against.
+	// Fresh means that there is no record and nothing was ever applied, so that there is no base to check a change against.
 	Fresh Decision = "fresh"
-	// Forced: the record was deleted while a network is in use. The specification is applied without checking that
-	// the change is safe, and the history says so.
+	// Forced means that the record was deleted while a network is in use. The specification is applied without a check of
+	// the change, and the history records that.
 	Forced Decision = "forced"
-	// Resume: a rollout did not end, since the operator died or an object could not be applied.
+	// Resume means that a rollout did not finish, since the operator stopped or an object could not be applied.
 	Resume Decision = "resume"
-	// Normal: a network is applied.
+	// Normal means that a network is applied.
 	Normal Decision = "normal"
-	// Recovered: record and inventory were lost together, and the history says what was applied last. Changes are checked
-	// against that.
+	// Recovered means that record and inventory are missing, and the history has the last applied specification. Changes are
+	// checked against that.
 	Recovered Decision = "recovered"
-	// Corrupt: the record cannot be read. Nothing new may be applied.
+	// Corrupt means that the record cannot be decoded. Nothing new may be applied.
 	Corrupt Decision = "corrupt"
 )
 
-// Found is what was found in the cluster.
+// Found is the state that was found in the cluster.
 type Found struct {
-	// Record is true if the ConfigMap of the record exists, with whatever in it.
+	// Record is true if the ConfigMap of the record exists, with any content.
 	Record bool
 	// Data is the data of that ConfigMap.
 	Data map[string]string
 	// InventoryEmpty is true if the operator's inventory lists no object: nothing was ever applied.
 	InventoryEmpty bool
-	// History is that of the cluster, as far as it can be read.
+	// History is that of the cluster; empty if it cannot be decoded.
 	History History
 }
 
-// Decide says what to do, and returns the record, which is zero for Fresh and Forced. The error is a *CorruptError,
-// exactly when the decision is Corrupt; the record is then what is known to be applied all the same, or zero.
+// Decide returns the decision and the record, which is zero for Fresh and Forced. The error is a *CorruptError if and only
+// if the decision is Corrupt; the record is then the recoverable part, or zero.
 //
-// A caller that finds live objects of the operator although the decision is Fresh must take it for Forced.
+// A caller that finds live objects of the operator although the decision is Fresh must treat it as Forced.
 func Decide(f Found) (Decision, Record, error) {
 	if !f.Record {
 		if !f.InventoryEmpty {
@@ -60,9 +60,9 @@ func Decide(f Found) (Decision, Record, error) {
 	return Normal, r, nil
 }
 
-// salvage returns what a damaged record must have said: the revision that was being rolled out, if that can be read, or
-// else the one that the history says was applied last. The record is zero if neither is known: an older revision than the one
-// that is half applied is no ground to stand on.
+// salvage returns the recoverable part of a damaged record: the revision that was being rolled out, if that can be decoded,
+// or else the last applied one of the history. The record is zero if neither is known: a revision that is older than the one
+// that is partly applied is no valid base.
 func salvage(f Found) Record {
 	if State(f.Data[KeyState]) == StateApplying {
 		intent, err := parse(f.Data[KeyIntent])

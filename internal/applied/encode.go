@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// The keys of the ConfigMap of the record. Other tools read the first; older operators wrote it alone.
+// The keys of the ConfigMap of the record. Other tools read the first; older operators wrote only that.
 const (
 	KeyApplied = "applied"
 	KeyState   = "state"
@@ -27,15 +27,15 @@ const (
 	keyRejected = "rejected"
 )
 
-// CorruptError is the error for a record that cannot be understood. Nothing may be applied then: whether a change
-// is safe cannot be told, and a network that is in use must not be taken for a fresh one.
+// CorruptError is the error for a record that cannot be decoded. Nothing may be applied then: whether a change is safe is
+// unknown, and a network in use must not be treated as a new one.
 type CorruptError struct {
-	// Key is the key of the ConfigMap that is wrong, or empty if a key is missing.
+	// Key is the invalid key of the ConfigMap; empty if a key is missing.
 	Key string
 	Err error
 }
 
-// Error says what is wrong, and both ways out.
+// Error describes the error and both ways out.
 func (e *CorruptError) Error() string {
 	where := "ConfigMap " + ConfigMapName
 	if e.Key != "" {
@@ -48,12 +48,12 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// keys are all that this operator writes.
+// keys are all keys that this operator writes.
 var keys = [...]string{
 	KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyUsedUp, keyBy, keyKind, keySettling, keyImages, keyRejected,
 }
 
-// Decode reads a record from the data of its ConfigMap. The error is a *CorruptError.
+// Decode decodes a record from the data of its ConfigMap. The error is a *CorruptError.
 func Decode(data map[string]string) (Record, error) {
 	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], UsedUp: data[keyUsedUp], By: data[keyBy], Kind: Kind(data[keyKind]), other: maps.Clone(data)}
 	for _, f := range []struct {
@@ -78,18 +78,18 @@ func Decode(data map[string]string) (Record, error) {
 	for _, key := range keys {
 		delete(r.other, key)
 	}
-	return r.settle()
+	return r.validated()
 }
 
-// readNumber reads the number of a revision.
+// readNumber parses the number of a revision.
 func readNumber(v string) (int, error) {
 	n, err := strconv.ParseUint(v, 10, 31)
 	return int(n), err
 }
 
-// settle checks that a decoded record has what its state says. A record that another operator wrote has no state:
-// it is what was applied.
-func (r Record) settle() (Record, error) {
+// validated checks that a decoded record has the values that its state requires. A record of another operator has no
+// state and counts as applied.
+func (r Record) validated() (Record, error) {
 	switch r.State {
 	case "":
 		if r.Applied.IsZero() {
@@ -113,8 +113,8 @@ func (r Record) settle() (Record, error) {
 	return r, nil
 }
 
-// Encode returns the data of the record's ConfigMap, whole: keys that it does not have are to be removed. Keys that
-// a newer operator wrote are kept.
+// Encode returns the complete data of the record's ConfigMap, including keys of a newer operator. The caller must remove
+// all other keys.
 func (r Record) Encode() map[string]string {
 	data := maps.Clone(r.other)
 	if data == nil {
@@ -131,7 +131,7 @@ func (r Record) Encode() map[string]string {
 	if r.Acknowledged != "" {
 		data[keyAcked] = r.Acknowledged
 	}
-	r.encodeStory(data)
+	r.encodeMetadata(data)
 	if !r.Applied.IsZero() {
 		data[KeyApplied] = r.Applied.raw
 	}
@@ -141,8 +141,8 @@ func (r Record) Encode() map[string]string {
 	return data
 }
 
-// encodeStory adds what is told of the revision besides the specifications.
-func (r Record) encodeStory(data map[string]string) {
+// encodeMetadata adds the metadata of the revision.
+func (r Record) encodeMetadata(data map[string]string) {
 	for key, value := range map[string]string{keyUsedUp: r.UsedUp, keyBy: r.By, keyKind: string(r.Kind)} {
 		if value != "" {
 			data[key] = value
@@ -161,7 +161,7 @@ func (r Record) encodeStory(data map[string]string) {
 	}
 }
 
-// mustEncode writes strings as JSON, which can always be done.
+// mustEncode encodes values that always have a JSON encoding.
 func mustEncode(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

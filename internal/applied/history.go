@@ -8,61 +8,61 @@ import (
 	"time"
 )
 
-// HistoryConfigMapName is the name of the ConfigMap of the history. It is not the record's, so that deleting that
-// one, which forces a change, does not take the history away.
+// HistoryConfigMapName is the name of the ConfigMap of the history. It is separate from that of the record, so that deleting
+// the record, which forces a change, keeps the history.
 const HistoryConfigMapName = "applied-history"
 
 // KeyRevisions is the key of the history's ConfigMap: a JSON list of revisions, the oldest first.
 const KeyRevisions = "revisions"
 
-// MaxRevisions is how many revisions are kept. maxHistory is how many bytes of JSON: a ConfigMap holds a mebibyte.
+// MaxRevisions is the maximum number of revisions. maxHistory is the maximum size of their JSON in bytes: a ConfigMap holds a mebibyte.
 const (
 	MaxRevisions = 5
 	maxHistory   = 900 << 10
 )
 
-// Outcome says how a rollout ended.
+// Outcome is the outcome of a rollout.
 type Outcome string
 
 // The outcomes of a rollout.
 const (
-	// OutcomeApplied: all objects were applied.
+	// OutcomeApplied means that all objects were applied.
 	OutcomeApplied Outcome = "applied"
-	// OutcomeHealthy: all objects were applied, and all that they make was seen to work.
+	// OutcomeHealthy means that all objects were applied and the network was healthy afterwards.
 	OutcomeHealthy Outcome = "healthy"
-	// OutcomeRolledBack: it hung, and was taken back.
+	// OutcomeRolledBack means that the rollout stalled and was rolled back.
 	OutcomeRolledBack Outcome = "rolled-back"
-	// OutcomeAbandoned: another specification took its place before all objects were applied.
+	// OutcomeAbandoned means that another specification replaced it before all objects were applied.
 	OutcomeAbandoned Outcome = "abandoned"
 )
 
-// Revision is one network that was rolled out.
+// Revision is one rollout of a network.
 type Revision struct {
 	// Number counts the revisions of a cluster from 1.
 	Number int `json:"number"`
-	// Hash is that of the Snapshot.
+	// Hash is the hash of the Snapshot.
 	Hash string `json:"hash"`
 	// Spec is the filled specification, as it was applied.
 	Spec json.RawMessage `json:"spec"`
 	// OperatorVersion is the version of the operator that applied it.
 	OperatorVersion string `json:"operatorVersion"`
-	// Time is when it was applied or abandoned, in UTC and whole seconds.
+	// Time is the time at which it was applied or abandoned, in UTC and whole seconds.
 	Time time.Time `json:"time"`
-	// Outcome says which of them.
+	// Outcome is the outcome of the rollout.
 	Outcome Outcome `json:"outcome"`
-	// Forced is true if it was not checked against the revision before.
+	// Forced is true if it was not checked against the previous revision.
 	Forced bool `json:"forced,omitempty"`
-	// Acknowledged is the hash with which someone has acknowledged the change from the revision before.
+	// Acknowledged is the hash with which a user has acknowledged the change from the previous revision.
 	Acknowledged string `json:"acknowledged,omitempty"`
-	// By is the field manager that wrote the specification last, such as kubectl-edit; empty if that is not known.
+	// By is the field manager that wrote the specification last, such as kubectl-edit; empty if unknown.
 	By string `json:"by,omitempty"`
-	// Kind says what the rollout was about.
+	// Kind is the kind of the rollout.
 	Kind Kind `json:"kind,omitempty"`
-	// Images are those that it was rendered with, by the name of the environment variable.
+	// Images are those with which it was rendered, by environment variable.
 	Images map[string]string `json:"images,omitempty"`
 }
 
-// Snapshot returns what was applied.
+// Snapshot returns the applied specification.
 func (r Revision) Snapshot() (Snapshot, error) {
 	s, err := parse(string(r.Spec))
 	if err != nil {
@@ -74,9 +74,9 @@ func (r Revision) Snapshot() (Snapshot, error) {
 // History is the list of the last revisions, the oldest first. Its methods return new lists.
 type History []Revision
 
-// DecodeHistory reads the history from the data of its ConfigMap; nil data is an empty one. A history that cannot
-// be read is an error, but no reason to stop: nothing is decided by it. A caller that goes on with the empty one
-// should take the number of the record into account; see Next.
+// DecodeHistory decodes the history from the data of its ConfigMap; nil data is an empty one. A caller may ignore an error
+// and continue with an empty history, since no decision depends on it, but should take the number of the record into
+// account; see Next.
 func DecodeHistory(data map[string]string) (History, error) {
 	text, ok := data[KeyRevisions]
 	if !ok {
@@ -89,7 +89,7 @@ func DecodeHistory(data map[string]string) (History, error) {
 	return h, nil
 }
 
-// Encode returns the data of the history's ConfigMap. The oldest revisions are left out if there is no room for them.
+// Encode returns the data of the history's ConfigMap. It drops the oldest revisions if they do not fit.
 func (h History) Encode() (map[string]string, error) {
 	if h == nil {
 		h = History{}
@@ -106,9 +106,9 @@ func (h History) Encode() (map[string]string, error) {
 	}
 }
 
-// Append returns the history with one more revision, and at most MaxRevisions, the last healthy one always among them. A
-// revision with the same number as one that is there takes its place: it has got further, or the operator died before
-// it could tell that it had written it.
+// Append returns the history with one more revision, but at most MaxRevisions, always including the last healthy one. The
+// revision replaces an existing one with the same number, which is an earlier state of it, or the same one if the operator
+// stopped after the write.
 func (h History) Append(r Revision) History {
 	out := slices.DeleteFunc(slices.Clone(h), func(old Revision) bool { return old.Number == r.Number })
 	out = append(out, r)
@@ -123,8 +123,8 @@ func (h History) Append(r Revision) History {
 	return out
 }
 
-// UsedUp returns the acknowledgement that was used last; empty if none was. Without a record, that was deleted, it goes
-// as far back as the history does.
+// UsedUp returns the last acknowledgement that was used; "" if there is none. If the record was deleted, only the history
+// is used.
 func (h History) UsedUp(r Record) string {
 	if last := cmp.Or(r.Acknowledged, r.UsedUp); last != "" {
 		return last
@@ -137,7 +137,7 @@ func (h History) UsedUp(r Record) string {
 	return ""
 }
 
-// Healthy returns the last revision before a number that was seen to work.
+// Healthy returns the last healthy revision before a number.
 func (h History) Healthy(before int) (Revision, bool) {
 	for _, r := range slices.Backward(h) {
 		if r.Number < before && r.Outcome == OutcomeHealthy {
@@ -147,7 +147,7 @@ func (h History) Healthy(before int) (Revision, bool) {
 	return Revision{}, false
 }
 
-// Applied returns the record of the newest revision that was applied and can be read.
+// Applied returns the record of the newest revision that was applied and can be decoded.
 func (h History) Applied() (Record, bool) {
 	for _, r := range slices.Backward(h) {
 		if r.Outcome != OutcomeApplied && r.Outcome != OutcomeHealthy {
@@ -165,7 +165,7 @@ func (h History) Applied() (Record, bool) {
 	return Record{}, false
 }
 
-// Next returns the number for a new revision: one more than all that the history and the record have.
+// Next returns the number for a new revision: one more than the highest of the history and the record.
 func (h History) Next(r Record) int {
 	next := r.Number
 	for _, rev := range h {

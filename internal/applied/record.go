@@ -15,23 +15,23 @@ import (
 // ConfigMapName is the name of the ConfigMap of the record, in the operator's namespace.
 const ConfigMapName = "applied-cluster"
 
-// State says how far a rollout is.
+// State is the progress of a rollout.
 type State string
 
-// The states of a record, in the order in which a rollout goes through them.
+// The states of a record, in the order of a rollout.
 const (
-	// StateIntent: it is decided what will be applied; nothing of it has been sent.
+	// StateIntent means that the rollout has been decided and no object has been sent.
 	StateIntent State = "intent"
-	// StateApplying: some of the objects may have been changed.
+	// StateApplying means that some of the objects may have been changed.
 	StateApplying State = "applying"
-	// StateApplied: all objects were applied.
+	// StateApplied means that all objects were applied.
 	StateApplied State = "applied"
 )
 
-// Kind says what a rollout is about.
+// Kind is the kind of a rollout.
 type Kind string
 
-// The kinds of rollouts. The empty kind is one of which that is not known.
+// The kinds of rollouts. The empty kind means unknown.
 const (
 	KindInstall  Kind = "install"
 	KindConfig   Kind = "config"
@@ -39,83 +39,83 @@ const (
 	KindRollback Kind = "rollback"
 )
 
-// Rejected names what was rolled out, hung, and was taken back: operands, or the hash of a specification. The zero value
-// names nothing.
+// Rejected identifies a rollout that stalled and was rolled back: by its operands, or by the hash of its specification. The zero
+// value means none.
 type Rejected struct {
-	// Operands is what Operands returns of them.
+	// Operands is the result of the function Operands.
 	Operands string `json:"operands,omitempty"`
 	Hash     string `json:"hash,omitempty"`
-	// Why says what hung, in a sentence.
+	// Why is the cause of the stalled rollout, as a sentence.
 	Why string `json:"why,omitempty"`
 }
 
-// ErrState is the error of a step that does not fit the state of the record. It is a bug of the caller.
+// ErrState is the error of a transition that the state of the record does not allow. It is a bug of the caller.
 var ErrState = errors.New("the record is in another state")
 
-// Record says which network is applied, and which is being rolled out. The zero value is the record of a fresh
-// cluster. Its methods return new records: what is in the cluster changes when the caller writes them.
+// Record has the applied network and the one that is being rolled out. The zero value is the record of a new cluster. It is
+// immutable: methods return new records, which the caller stores.
 type Record struct {
 	State State
-	// Applied is what was applied last, whole. It is zero on the first install, and after a forced change has begun.
+	// Applied is the last completely applied specification. It is zero during the first installation, and after a forced change has begun.
 	Applied Snapshot
-	// Intent is what is being rolled out. It is zero in StateApplied.
+	// Intent is the specification that is being rolled out. It is zero in StateApplied.
 	Intent Snapshot
-	// Number is that of the revision that Intent is, or Applied if there is no Intent. 0 is a record that another
-	// operator wrote.
+	// Number is the number of the revision of Intent, or of Applied if there is no Intent. 0 means that another operator
+	// wrote the record.
 	Number int
-	// Base is the number of the revision that Applied is, while Number is that of Intent; else 0.
+	// Base is the number of the revision of Applied while Number is that of Intent; otherwise 0.
 	Base int
-	// OperatorVersion is the version of the operator that began that revision.
+	// OperatorVersion is the version of the operator that started the revision.
 	OperatorVersion string
-	// Acknowledged is the hash with which someone has acknowledged the change; empty if it needed none.
+	// Acknowledged is the hash with which a user has acknowledged the change; empty if it needed none.
 	Acknowledged string
-	// UsedUp is the last hash before that one with which someone has acknowledged a change.
+	// UsedUp is the previous hash with which a user has acknowledged a change.
 	UsedUp string
-	// By is the field manager that wrote the specification of that revision; empty if that is not known.
+	// By is the field manager that wrote the specification of the revision; empty if unknown.
 	By string
-	// Forced is true if that revision was not checked against the one before, since the record had been deleted.
+	// Forced is true if the revision was not checked against the previous one, since the record had been deleted.
 	Forced bool
 
-	// Kind is what the revision is about.
+	// Kind is the kind of the rollout.
 	Kind Kind
-	// Settling is true from the beginning of a rollout until all of it was seen to work.
+	// Settling is true from the start of a rollout until the network was healthy.
 	Settling bool
-	// Images are those that the revision is rendered with, by the name of the environment variable.
+	// Images are those with which the revision is rendered, by environment variable.
 	Images map[string]string
-	// Rejected is what must not be rolled out again before it has changed.
+	// Rejected identifies a rollout that must not be repeated without changes.
 	Rejected Rejected
 
 	other map[string]string // keys of a newer operator
 }
 
-// Start says what a rollout begins with.
+// Start has the arguments of Begin.
 type Start struct {
-	// Intent is what to roll out, filled. It must not be zero.
+	// Intent is the filled specification to roll out. It must not be zero.
 	Intent Snapshot
-	// Number is that of the new revision; see History.Next.
+	// Number is the number of the new revision; see History.Next.
 	Number int
 	// OperatorVersion is the version of this operator.
 	OperatorVersion string
-	// Forced is true if Decide said so.
+	// Forced is true if Decide returned Forced.
 	Forced bool
 	// Acknowledged is the hash with which the change was acknowledged, if it was.
 	Acknowledged string
 	// By is the field manager that wrote the specification last.
 	By string
-	// Images are those that it is rendered with.
+	// Images are those with which it is rendered.
 	Images map[string]string
-	// Back is true for a rollout that takes another one back, Rejected is that one. It is kept until what is rolled out
-	// is something else than what was held back.
+	// Back is true for a rollback, and Rejected identifies the rollout that is rolled back. It is kept until a different
+	// revision is rolled out.
 	Back     bool
 	Rejected Rejected
 }
 
-// Unfinished reports whether a rollout has begun and not ended.
+// Unfinished reports whether a rollout has begun and not finished.
 func (r Record) Unfinished() bool { return r.State == StateIntent || r.State == StateApplying }
 
-// Begin returns the record with which a rollout begins. The same record comes back, and nothing needs to be written,
-// if the intent is already applied, or being rolled out, by the same version of the operator. Otherwise the caller
-// writes it before it changes any object. When an unfinished rollout is replaced, first keep Revision(Abandoned).
+// Begin returns the record at the start of a rollout. It returns the same record, which need not be stored, if the same
+// version of the operator has already applied the intent or is rolling it out. Otherwise the caller stores the record before
+// it changes any object. If an unfinished rollout is replaced, the caller first appends Revision(OutcomeAbandoned).
 func (r Record) Begin(s Start) Record {
 	if r.Current().Equal(s.Intent) && r.Runs(s.OperatorVersion, s.Images) && (r.Forced || !s.Forced) && r.Rejected == s.Rejected {
 		return r
@@ -130,14 +130,14 @@ func (r Record) Begin(s Start) Record {
 	if r.Acknowledged != "" {
 		next.UsedUp = r.Acknowledged
 	}
-	// Objects of a rollout that is replaced half way may be there: then the new one is under way, too.
+	// Objects of an unfinished rollout that is replaced may exist: then the new one has objects in the cluster as well.
 	if r.State != StateApplying {
 		next.State = StateIntent
 	}
 	return next
 }
 
-// Operands names a version and its images.
+// Operands returns a hash of a version and its images.
 func Operands(version string, images map[string]string) string {
 	sum := sha256.New()
 	for _, variable := range slices.Sorted(maps.Keys(images)) {
@@ -146,13 +146,13 @@ func Operands(version string, images map[string]string) string {
 	return version + "/" + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// Runs reports whether the revision is rendered with a version of the operands and their images. Images that are not
-// known are no others.
+// Runs reports whether the revision is rendered with a version of the operands and their images. Unknown images count as
+// equal.
 func (r Record) Runs(version string, images map[string]string) bool {
 	return r.OperatorVersion == version && (r.Images == nil || images == nil || maps.Equal(r.Images, images))
 }
 
-// kind is what a rollout that begins now is about.
+// kind returns the kind of a rollout that begins now.
 func (r Record) kind(s Start) Kind {
 	switch {
 	case s.Back:
@@ -165,7 +165,7 @@ func (r Record) kind(s Start) Kind {
 	return KindConfig
 }
 
-// Current is what is being rolled out, or what is applied if nothing is.
+// Current returns the specification that is being rolled out, or the applied one.
 func (r Record) Current() Snapshot {
 	if r.Unfinished() {
 		return r.Intent
@@ -173,7 +173,7 @@ func (r Record) Current() Snapshot {
 	return r.Applied
 }
 
-// MarkHealthy returns the record, and the revision for the history, when all that was applied was seen to work.
+// MarkHealthy returns the record and the revision for the history after the network has become healthy.
 func (r Record) MarkHealthy(now time.Time) (Record, Revision, error) {
 	if r.State != StateApplied {
 		return Record{}, Revision{}, ErrState
@@ -182,7 +182,7 @@ func (r Record) MarkHealthy(now time.Time) (Record, Revision, error) {
 	return r, r.Revision(OutcomeHealthy, now), nil
 }
 
-// MarkApplying returns the record to write before the first object is changed.
+// MarkApplying returns the record to store before the first object is changed.
 func (r Record) MarkApplying() (Record, error) {
 	if !r.Unfinished() {
 		return Record{}, ErrState
@@ -191,8 +191,8 @@ func (r Record) MarkApplying() (Record, error) {
 	return r, nil
 }
 
-// MarkApplied returns the record to write when all objects have been applied, and the revision to append to the
-// history. The history is written first: if the operator dies between the two, doing both again changes nothing.
+// MarkApplied returns the record to store when all objects have been applied, and the revision to append to the history.
+// The caller stores the history first: if the operator stops between both writes, repeating them changes nothing.
 func (r Record) MarkApplied(now time.Time) (Record, Revision, error) {
 	if r.State != StateApplying {
 		return Record{}, Revision{}, ErrState
@@ -202,7 +202,7 @@ func (r Record) MarkApplied(now time.Time) (Record, Revision, error) {
 	return r, rev, nil
 }
 
-// Revision returns the entry for the history of what is being rolled out, or of what is applied.
+// Revision returns the entry for the history of the current specification.
 func (r Record) Revision(o Outcome, now time.Time) Revision {
 	s := r.Current()
 	return Revision{
@@ -211,9 +211,9 @@ func (r Record) Revision(o Outcome, now time.Time) Revision {
 	}
 }
 
-// Baseline returns what a change is checked against, and what is kept in effect when it is refused: what is being
-// rolled out once objects of it may be there, and else what is applied. It is nil on a fresh cluster, and until a
-// forced change is under way.
+// Baseline returns the specification against which a change is checked, and which stays active if it is refused: the one
+// that is being rolled out once objects of it may exist, or else the applied one. It is nil on a new cluster, and before
+// objects of a forced change may exist.
 func (r Record) Baseline() *operatorv1.NetworkSpec {
 	if r.State == StateApplying {
 		return r.Intent.Spec()
@@ -221,7 +221,7 @@ func (r Record) Baseline() *operatorv1.NetworkSpec {
 	return r.Applied.Spec()
 }
 
-// BaselineNumber is the number of the revision that Baseline is; 0 if there is none, or another operator wrote it.
+// BaselineNumber returns the number of the revision of Baseline; 0 if there is none, or if another operator wrote it.
 func (r Record) BaselineNumber() int {
 	if r.State == StateIntent {
 		return r.Base

@@ -1,8 +1,8 @@
-// Package applied holds the record of which network is applied, and of which is being rolled out: what the
-// operator knows of its own doings after a crash.
+// Package applied defines the record of the applied network and the one that is being rolled out, from which the operator
+// continues after a restart, and the history of revisions.
 //
-// It is pure: it turns the data of ConfigMaps into values and back. Reading and writing them, and the clock, are
-// the caller's. No text in a ConfigMap makes it panic.
+// It is pure: it decodes and encodes the data of ConfigMaps. The caller reads and writes them and supplies the time. No
+// content of a ConfigMap makes it panic.
 package applied
 
 import (
@@ -18,15 +18,16 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// Snapshot is a filled specification as it is kept in a record: exactly what was written, also the fields that
-// only a newer operator knows. The zero value is no specification. A Snapshot does not change.
+// Snapshot is a filled specification in a record, including fields that only a newer operator knows. The zero value is no
+// specification. A Snapshot is immutable.
 type Snapshot struct {
 	raw     string // canonical JSON, or empty
 	spec    *operatorv1.NetworkSpec
 	unknown []string
 }
 
-// NewSnapshot keeps a specification. The error is for values that have no JSON, which no API server can hold.
+// NewSnapshot returns the snapshot of a specification. It returns an error for values without JSON encoding, which no API
+// server can store.
 func NewSnapshot(spec *operatorv1.NetworkSpec) (Snapshot, error) {
 	if spec == nil {
 		return Snapshot{}, errors.New("there is no specification to keep")
@@ -38,7 +39,7 @@ func NewSnapshot(spec *operatorv1.NetworkSpec) (Snapshot, error) {
 	return parse(string(raw))
 }
 
-// parse reads the JSON of a specification. Fields that this operator does not know are kept, and listed.
+// parse decodes the JSON of a specification. Unknown fields are kept and listed.
 func parse(text string) (Snapshot, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace([]byte(text)), []byte("{")) {
 		return Snapshot{}, errors.New("not a JSON object")
@@ -62,7 +63,7 @@ func parse(text string) (Snapshot, error) {
 	return s, nil
 }
 
-// canonical writes JSON without spaces and with sorted keys.
+// canonical returns JSON without spaces and with sorted keys.
 func canonical(text string) (string, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
@@ -80,15 +81,14 @@ func canonical(text string) (string, error) {
 // IsZero reports whether there is no specification.
 func (s Snapshot) IsZero() bool { return s.raw == "" }
 
-// Spec returns a copy of the specification, and nil if there is none. Fields in UnknownFields are not in it.
+// Spec returns a copy of the specification without UnknownFields; nil if there is none.
 func (s Snapshot) Spec() *operatorv1.NetworkSpec { return s.spec.DeepCopy() }
 
-// UnknownFields lists the paths of the fields that a newer operator wrote and this one does not know. They are
-// kept as long as the snapshot is; a specification that is applied in its stead does not have them.
+// UnknownFields returns the paths of the fields that a newer operator wrote and this one does not know. The snapshot keeps
+// them; a specification that replaces it does not have them.
 func (s Snapshot) UnknownFields() []string { return append([]string(nil), s.unknown...) }
 
-// Hash names the content: the first 32 hexadecimal digits of the SHA-256 of its canonical JSON. It is the same in
-// every process and however the JSON was written. It is empty if there is no specification.
+// Hash returns the first 32 hexadecimal digits of the SHA-256 of the canonical JSON; "" if there is no specification.
 func (s Snapshot) Hash() string {
 	if s.IsZero() {
 		return ""
@@ -97,8 +97,8 @@ func (s Snapshot) Hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Equal reports whether both say the same.
+// Equal reports whether both have the same canonical JSON.
 func (s Snapshot) Equal(other Snapshot) bool { return s.raw == other.raw }
 
-// String is the canonical JSON.
+// String returns the canonical JSON.
 func (s Snapshot) String() string { return s.raw }

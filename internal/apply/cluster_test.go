@@ -173,7 +173,7 @@ func (c *cluster) converged(objects []manifest.Object) {
 	}
 }
 
-// as writes to the cluster as someone else, by server-side apply.
+// as writes to the cluster as another client, by server-side apply.
 func (c *cluster) as(o *unstructured.Unstructured) {
 	c.Helper()
 	if _, err := c.look.Apply(c.Context(), o); err != nil {

@@ -91,7 +91,7 @@ func TestDriftIsRepaired(t *testing.T) {
 		{"init containers in another order", "DaemonSet.apps", "agent", func(o map[string]any) {
 			slices.Reverse(at(o, "spec", "template", "spec", "initContainers").([]any))
 		}, "spec.template.spec.initContainers[second]: before them -> after the others", false},
-		{"the label that says whose it is", "ConfigMap", "config", func(o map[string]any) { at(o, "metadata").(map[string]any)["labels"] = nil },
+		{"the label that identifies the owner", "ConfigMap", "config", func(o map[string]any) { at(o, "metadata").(map[string]any)["labels"] = nil },
 			"metadata.labels: missing", false},
 		{"the mark of the last apply", "ConfigMap", "config", func(o map[string]any) { at(o, "metadata").(map[string]any)["annotations"] = nil },
 			"a field that was wanted before", false},
@@ -181,7 +181,7 @@ func TestRemovedFieldGoes(t *testing.T) {
 }
 
 func TestRemovedFieldGoesAfterAReplacement(t *testing.T) {
-	// A replacement must not leave fields behind that someone else than the operator's apply owns.
+	// A replacement must not leave fields behind that another manager than that of apply owns.
 	c := newCluster(t)
 	c.apply(c.objects(small))
 	c.edit("DaemonSet.apps", "agent", func(o map[string]any) {

@@ -10,10 +10,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// waits says which definitions of a plan other objects of it need.
+// waits has the CRDs of a plan that other objects of the plan need.
 type waits struct {
 	crdOf map[schema.GroupKind]manifest.Key // by the kind that is defined
-	crds  map[manifest.Key]bool             // those that have to be established, since objects of the kind are written
+	crds  map[manifest.Key]bool             // those whose objects are written, so that they have to be established
 }
 
 func kindsToWaitFor(actions []plan.Action) waits {
@@ -33,9 +33,9 @@ func kindsToWaitFor(actions []plan.Action) waits {
 	return w
 }
 
-// awaitEstablished waits until the API server serves the kind that a definition defines.
+// awaitEstablished waits until a CRD is established.
 func (r *run) awaitEstablished(ctx context.Context, ref Ref, live *unstructured.Unstructured) error {
-	return r.settle(ctx, "to be established", func() (bool, error) {
+	return r.poll(ctx, "to be established", func() (bool, error) {
 		if isEstablished(live) {
 			return true, nil
 		}

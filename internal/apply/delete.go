@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// delete deletes an object that is not rendered any more, or says in as why it is kept.
+// delete deletes an object that is not rendered any more, or sets as to plan.Keep with the reason.
 func (r *run) delete(ctx context.Context, a plan.Action, as *plan.Action) error {
 	keep := func(why string) error {
 		as.Verb, as.Reasons = plan.Keep, []string{why}
@@ -21,8 +21,8 @@ func (r *run) delete(ctx context.Context, a plan.Action, as *plan.Action) error 
 	if r.anyFailed() {
 		return keep("it is deleted when everything that is wanted could be applied")
 	}
-	// Namespaces and definitions take other objects with them, so that the look has to be a fresh one; and what was
-	// not seen when the plan was made may be there.
+	// Deleting a namespace or a CRD deletes other objects, so that the live object is read again; and an object that was
+	// unknown when the plan was made may exist.
 	if a.UID == "" || a.Key.Kind == "CustomResourceDefinition" {
 		live, err := r.get(ctx, refOf(a))
 		if isGone(err) {
@@ -55,7 +55,7 @@ func (r *run) anyFailed() bool {
 
 func (r *run) gone(ctx context.Context, a plan.Action) error {
 	r.mu.Lock()
-	r.done[a.Key] = plan.Done{Gone: true}
+	r.done[a.Key] = plan.Done{Deleted: true}
 	r.mu.Unlock()
 	r.Log.InfoContext(ctx, "deleted", "object", a.Key.String(), "why", a.Reasons)
 	return nil
@@ -70,5 +70,5 @@ func (r *run) inUse(ctx context.Context, a plan.Action, live *unstructured.Unstr
 	return r.Client.InUse(ctx, live)
 }
 
-// isGone reports whether an error says that there is no such object, or not even its kind.
+// isGone reports whether an error means that an object or its API does not exist.
 func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

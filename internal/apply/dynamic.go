@@ -14,9 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// NewClient returns a Client that talks to an API server. The manager is the name under which fields are owned; it
-// must stay the same from release to release. The mapper must notice kinds that are served later, as that of
-// controller-runtime does.
+// NewClient returns a Client of an API server. The manager is the field manager, which must not change between releases.
+// The mapper must discover new APIs, as that of controller-runtime does.
 func NewClient(api dynamic.Interface, mapper meta.RESTMapper, manager string) Client {
 	return &dynamicClient{api: api, mapper: mapper, manager: manager}
 }
@@ -27,7 +26,7 @@ type dynamicClient struct {
 	manager string
 }
 
-// resource finds where objects of a kind are served.
+// resource returns the client for objects of a kind.
 func (c *dynamicClient) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -68,7 +67,7 @@ func (c *dynamicClient) Replace(ctx context.Context, obj *unstructured.Unstructu
 	if err != nil {
 		return err
 	}
-	// The update owns what it has changed. As long as it does, a field that Apply drops would stay.
+	// The update owns the fields that it has changed. Then a field that Apply drops would stay.
 	kept := slices.DeleteFunc(written.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 	written.SetManagedFields(kept)
 	_, err = r.Update(ctx, written, metav1.UpdateOptions{FieldManager: manager})
@@ -99,5 +98,5 @@ func (c *dynamicClient) InUse(ctx context.Context, crd *unstructured.Unstructure
 		}
 		return len(list.Items) > 0, nil
 	}
-	return true, nil // no version is served: there is no way to know
+	return true, nil // no version is served: unknown
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// Error is why an action failed, as a sentence that names the object and the cause.
+// Error is the error of an action, as a sentence with the object and the cause.
 type Error struct {
 	Action plan.Action
 	Err    error
 }
 
-// errDependency is the cause for an object whose namespace or definition could not be applied.
+// errDependency is the cause for an object whose namespace or CRD could not be applied.
 var errDependency = errors.New("it waits for what it needs")
 
-// errBlocked is the cause for an action that the plan says cannot be done.
+// errBlocked is the cause for an action that the plan has blocked.
 var errBlocked = errors.New("nothing can be done about it now")
 
 func newError(a plan.Action, err error) error {
@@ -55,18 +55,18 @@ func verbs(v plan.Verb) string {
 	return string(v)
 }
 
-// webhook finds the name of the webhook or the policy in the messages with which the API server passes on a refusal.
+// The patterns of the name of the webhook or the policy in refusals by the API server.
 var (
 	deniedBy = regexp.MustCompile(`admission webhook "([^"]+)" denied the request`)
 	failedIn = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
 )
 
-// deniedByPolicy reports whether an admission policy refused a request; the code of the answer is the policy's choice.
+// deniedByPolicy reports whether an admission policy refused a request; the policy chooses the status code.
 func deniedByPolicy(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "AdmissionPolicy") && strings.Contains(err.Error(), "denied request")
 }
 
-// cause says what an error of the API server means for the operator.
+// cause describes an error of the API server from the operator's view.
 func cause(a plan.Action, err error) string {
 	text := err.Error()
 	switch {
@@ -87,7 +87,7 @@ func cause(a plan.Action, err error) string {
 	case apierrors.IsNotFound(err) && a.Key.Namespace != "":
 		return fmt.Sprintf("there is no namespace %s, or its kind is not served: %s", a.Key.Namespace, text)
 	case apierrors.IsConflict(err):
-		return "someone else changed or replaced it at the same time: " + text
+		return "another client changed or replaced it at the same time: " + text
 	case apierrors.IsInvalid(err):
 		return "the API server does not accept it: " + text
 	case errors.Is(err, context.DeadlineExceeded) || apierrors.IsTimeout(err):

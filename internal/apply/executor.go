@@ -1,12 +1,11 @@
-// Package apply carries out plans: it makes the objects in the cluster what package plan wants them to be, by
-// server-side apply under one field manager, and keeps the inventory of what it has applied.
+// Package apply executes plans of package plan: it creates, updates and deletes objects by server-side apply with one
+// field manager, and keeps the inventory of applied objects.
 //
-// It can be stopped between any two requests. The inventory names an object before the object is made, and
-// forgets it after it is gone; every step does no harm when it is done again. The next plan sees how far the last
-// one got.
+// It can be stopped between any two requests. The inventory has an object before it is created and until it is deleted;
+// every step is idempotent. The next plan starts from the state in which the last one ended.
 //
-// It must never delete an object whose UID it has not seen, or that lacks the operator's label, and it never waits
-// for workloads: what has to wait for them is for a later plan.
+// It must never delete an object whose UID it has not seen, or that lacks the operator's label. It never waits for
+// workloads: actions that have to wait for them belong to a later plan.
 package apply
 
 import (
@@ -27,19 +26,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// Executor carries out plans, one at a time. Client, Namespace and Log must be set.
+// Executor executes plans, one at a time. Client, Namespace and Log must be set.
 type Executor struct {
 	Client Client
-	// Namespace is where the inventory is kept.
+	// Namespace is that of the inventory.
 	Namespace string
 	Log       *slog.Logger
-	// Concurrency is how many requests are made at once; 0 is 8.
+	// Concurrency is the number of concurrent requests; 0 means 8.
 	Concurrency int
-	// RequestTimeout is how long one request may take; 0 is 15 s, a little more than the 10 s that an admission
-	// webhook has by default, so that the API server can still say which webhook did not answer.
+	// RequestTimeout is the timeout of one request; 0 means 15 s, slightly more than the default of 10 s of admission
+	// webhooks, so that the error of the API server names the webhook that timed out.
 	RequestTimeout time.Duration
-	// SettleTimeout is how long to wait for a CustomResourceDefinition to be established, and for an object to be
-	// gone that is recreated; 0 is 30 s.
+	// SettleTimeout is the timeout for a CRD to become established, and for an object that is recreated to be deleted; 0
+	// means 30 s.
 	SettleTimeout time.Duration
 }
 
@@ -47,31 +46,30 @@ const (
 	defaultConcurrency    = 8
 	defaultRequestTimeout = 15 * time.Second
 	defaultSettleTimeout  = 30 * time.Second
-	// settlePoll is how often it is looked whether something has settled. A CRD takes about 100 ms.
+	// settlePoll is the poll interval of these waits. A CRD takes about 100 ms.
 	settlePoll = 50 * time.Millisecond
 )
 
-// Result is what became of a plan.
+// Result is the result of a plan.
 type Result struct {
-	// Outcomes are in the order of the plan, with only those actions that did something, failed or have something
-	// to say.
+	// Outcomes are those of actions that changed something, failed or have reasons, in the order of the plan.
 	Outcomes []Outcome
-	// Inventory is what is stored now.
+	// Inventory is the stored inventory.
 	Inventory plan.Inventory
 }
 
-// Outcome is what became of one action.
+// Outcome is the result of one action.
 type Outcome struct {
 	plan.Action
 	// Err is an *Error, or nil.
 	Err error
 }
 
-// Execute carries out a plan. What fails does not keep it from going on with what does not depend on it; the
-// error joins all *Error values. Nothing is deleted when something could not be applied.
+// Execute executes a plan. After a failure it continues with all actions that do not depend on it; the error joins all
+// *Error values. If an object could not be applied, nothing is deleted.
 func (e Executor) Execute(ctx context.Context, p plan.Plan) (Result, error) {
 	r := run{Executor: e.withDefaults(), done: map[manifest.Key]plan.Done{}, outcomes: make([]Outcome, len(p.Actions)), failed: map[manifest.Key]bool{}}
-	stored, p := p.Inventory, r.look(ctx, p)
+	stored, p := p.Inventory, r.refresh(ctx, p)
 	if before, more := p.Before(); more {
 		if err := r.storeInventory(ctx, before); err != nil {
 			return Result{Inventory: stored}, fmt.Errorf("store inventory before applying: %w", err)
@@ -109,12 +107,12 @@ type run struct {
 	Executor
 	mu       sync.Mutex
 	done     map[manifest.Key]plan.Done
-	failed   map[manifest.Key]bool  // namespaces and definitions of kinds that are not there
-	unknown  map[manifest.Key]error // what could not be looked for
+	failed   map[manifest.Key]bool  // namespaces and CRDs that could not be applied
+	unknown  map[manifest.Key]error // objects that could not be read
 	outcomes []Outcome
 }
 
-// actions carries out actions, all of a rank at once.
+// actions executes actions, those of the same rank concurrently.
 func (r *run) actions(ctx context.Context, actions []plan.Action) {
 	waits := kindsToWaitFor(actions)
 	for start := 0; start < len(actions); {
@@ -146,7 +144,7 @@ func sameStage(a, b plan.Action) bool {
 	return manifest.Rank(a.Key.GroupKind()) == manifest.Rank(b.Key.GroupKind()) && deletion(a) == deletion(b)
 }
 
-// note keeps what became of the action at an index.
+// note records the result of the action at an index.
 func (r *run) note(i int, a plan.Action, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +164,7 @@ func (r *run) errors() []error {
 	return errs
 }
 
-// action carries out one action that makes requests. It may turn it into another one: what cannot be deleted is kept.
+// action executes one action that sends requests. It may change it: an object that cannot be deleted is kept.
 func (r *run) action(ctx context.Context, a plan.Action, as *plan.Action, waits waits) error {
 	if a.Verb == plan.Delete {
 		return r.delete(ctx, a, as)
@@ -188,7 +186,7 @@ func (r *run) action(ctx context.Context, a plan.Action, as *plan.Action, waits 
 	return nil
 }
 
-// misses returns the namespace or the definition that an object needs, if it could not be made.
+// misses returns the namespace or the CRD that an object needs, if it could not be applied.
 func (r *run) misses(a plan.Action, waits waits) (manifest.Key, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +198,7 @@ func (r *run) misses(a plan.Action, waits waits) (manifest.Key, bool) {
 	return manifest.Key{}, false
 }
 
-// write brings a wanted object into the cluster, and returns its UID.
+// write applies a wanted object and returns its UID.
 func (r *run) write(ctx context.Context, a plan.Action, waits waits) (types.UID, error) {
 	if a.Verb == plan.Recreate {
 		if err := r.clear(ctx, a); err != nil {
@@ -222,7 +220,7 @@ func (r *run) write(ctx context.Context, a plan.Action, waits waits) (types.UID,
 	return live.GetUID(), nil
 }
 
-// clear deletes an object that is recreated, and waits until it is gone.
+// clear deletes an object that is recreated, and waits until it is deleted.
 func (r *run) clear(ctx context.Context, a plan.Action) error {
 	propagation := metav1.DeletePropagationBackground
 	if a.Orphan {
@@ -231,7 +229,7 @@ func (r *run) clear(ctx context.Context, a plan.Action) error {
 	if err := r.remove(ctx, refOf(a), a.UID, propagation); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return r.settle(ctx, "to be gone", func() (bool, error) {
+	return r.poll(ctx, "to be deleted", func() (bool, error) {
 		live, err := r.get(ctx, refOf(a))
 		if apierrors.IsNotFound(err) {
 			return true, nil

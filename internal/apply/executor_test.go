@@ -184,7 +184,7 @@ func TestWhatWasNotSeenIsLookedForBeforeItIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One is there although the cache has not seen it, one is gone, and one is someone else's by now.
+	// One is there although the cache has not seen it, one is deleted, and one belongs to another client.
 	blind := func(manifest.Key) (*unstructured.Unstructured, bool) { return nil, false }
 	gone, _ := fake.Live(object(t, aConfigMap).Key())
 	if err := fake.Delete(t.Context(), ref(manifest.KeyOf(gone), "v1"), gone.GetUID(), ""); err != nil {
@@ -206,7 +206,7 @@ func TestWhatWasNotSeenIsLookedForBeforeItIsForgotten(t *testing.T) {
 		t.Error("an object that the cache has not seen was left behind")
 	}
 	if _, ok := fake.Live(manifest.KeyOf(theirs)); !ok {
-		t.Error("an object of someone else was deleted")
+		t.Error("an object of another client was deleted")
 	}
 	if len(result.Inventory) != 1 || result.Inventory[0].Key.Kind != "Namespace" {
 		t.Errorf("inventory %v", result.Inventory)
@@ -223,7 +223,7 @@ func TestObjectThatWasReplacedMeanwhileIsNotDeleted(t *testing.T) {
 	other.SetUID("another")
 	fake.Put(other)
 	_, err := executor.Execute(t.Context(), p)
-	if err == nil || !strings.Contains(err.Error(), "delete ConfigMap ns/c: someone else changed or replaced it at the same time") {
+	if err == nil || !strings.Contains(err.Error(), "delete ConfigMap ns/c: another client changed or replaced it at the same time") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -355,7 +355,7 @@ func TestErrorsAreSentences(t *testing.T) {
 		err  error
 		want string
 	}{
-		{apierrors.NewConflict(resource, "c", errors.New("modified")), "create ConfigMap ns/c: someone else changed or replaced it at the same time: "},
+		{apierrors.NewConflict(resource, "c", errors.New("modified")), "create ConfigMap ns/c: another client changed or replaced it at the same time: "},
 		{apierrors.NewInternalError(errors.New(`failed calling webhook "deny.example.com": context deadline exceeded`)),
 			"create ConfigMap ns/c: the admission webhook deny.example.com, which is not the operator's, did not answer: "},
 		{apierrors.NewForbidden(resource, "c", errors.New(`admission webhook "deny.example.com" denied the request: no`)),

@@ -19,8 +19,8 @@ func inventoryRef(namespace string) Ref {
 	}
 }
 
-// ReadInventory returns the inventory that is stored in a namespace; that of a fresh cluster is nil. One that cannot
-// be read is an error that wraps plan.ErrInventory.
+// ReadInventory returns the inventory that is stored in a namespace; nil on a new cluster. The error wraps
+// plan.ErrInventory if it cannot be decoded.
 func ReadInventory(ctx context.Context, c Client, namespace string) (plan.Inventory, error) {
 	stored, err := c.Get(ctx, inventoryRef(namespace))
 	if apierrors.IsNotFound(err) {

@@ -28,12 +28,12 @@ func (r *run) remove(ctx context.Context, ref Ref, uid types.UID, propagation me
 	return r.Client.Delete(ctx, ref, uid, propagation)
 }
 
-// apply applies an object. A kind that is defined by the same plan may not be served everywhere yet, although it is
-// established: then it tries again.
+// apply applies an object. It retries while the API of a CRD of the same plan is not available on all API servers yet,
+// although the CRD is established.
 func (r *run) apply(ctx context.Context, obj *unstructured.Unstructured, waits waits) (*unstructured.Unstructured, error) {
 	_, defined := waits.crdOf[obj.GroupVersionKind().GroupKind()]
 	var live *unstructured.Unstructured
-	err := r.settle(ctx, "to be served", func() (bool, error) {
+	err := r.poll(ctx, "to be served", func() (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, r.RequestTimeout)
 		defer cancel()
 		var err error
@@ -46,9 +46,9 @@ func (r *run) apply(ctx context.Context, obj *unstructured.Unstructured, waits w
 	return live, err
 }
 
-// replace is for an object that does not become valid by merging: another source was written into a volume beside
-// ours, or defaults of another strategy are there. It writes what is wanted in place of all that is there in the same
-// field, and applies it again, so that it is owned as ever. What others have added is lost, hence only as a last resort.
+// replace updates an object that server-side apply cannot make valid: another client has set a second source of a volume, or
+// defaults of another strategy exist. It overwrites the top-level fields of the object and applies it again to restore the
+// ownership of fields. Fields that others have added are lost, so that it is only the last resort.
 func (r *run) replace(ctx context.Context, a plan.Action, refusal error) (*unstructured.Unstructured, error) {
 	live, err := r.get(ctx, refOf(a))
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *run) replace(ctx context.Context, a plan.Action, refusal error) (*unstr
 	return r.apply(ctx, wanted, waits{})
 }
 
-func merged(there, wanted map[string]string) map[string]string {
-	all := maps.Clone(there)
+func merged(existing, wanted map[string]string) map[string]string {
+	all := maps.Clone(existing)
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -85,14 +85,14 @@ func merged(there, wanted map[string]string) map[string]string {
 	return all
 }
 
-// settle asks repeatedly until the answer is yes or an error, for at most SettleTimeout.
-func (r *run) settle(ctx context.Context, what string, ask func() (bool, error)) error {
+// poll calls done repeatedly until it returns true or an error, for at most SettleTimeout. what completes "wait for it".
+func (r *run) poll(ctx context.Context, what string, done func() (bool, error)) error {
 	deadline := time.NewTimer(r.SettleTimeout)
 	defer deadline.Stop()
-	poll := time.NewTicker(settlePoll)
-	defer poll.Stop()
+	tick := time.NewTicker(settlePoll)
+	defer tick.Stop()
 	for {
-		if settled, err := ask(); settled || err != nil {
+		if ok, err := done(); ok || err != nil {
 			return err
 		}
 		select {
@@ -100,12 +100,12 @@ func (r *run) settle(ctx context.Context, what string, ask func() (bool, error))
 			return fmt.Errorf("wait for it %s: %w", what, ctx.Err())
 		case <-deadline.C:
 			return fmt.Errorf("it took more than %s for it %s", r.SettleTimeout, what)
-		case <-poll.C:
+		case <-tick.C:
 		}
 	}
 }
 
-// storeInventory writes the inventory. It is an object like others, but not in itself.
+// storeInventory writes the inventory, which does not contain itself.
 func (r *run) storeInventory(ctx context.Context, inventory plan.Inventory) error {
 	ctx, cancel := context.WithTimeout(ctx, r.RequestTimeout)
 	defer cancel()

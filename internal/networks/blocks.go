@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// Blocks returns the blocks of addresses of pods that a Node object says its node has: in the annotation of a network that keeps them
-// there, or in spec.podCIDRs. It is empty for networks that keep them elsewhere. What cannot be read is left out.
+// Blocks returns the blocks of pod addresses of a node according to its Node object: those in the annotation of a network that keeps them
+// there, or in spec.podCIDRs. It returns none for networks that keep them elsewhere. It skips invalid values.
 func Blocks(node *corev1.Node) []netip.Prefix {
 	if value, annotated := node.Annotations[topology.NodeSubnets]; annotated {
 		if blocks, err := topology.DecodeNodeSubnets(value); err == nil {

@@ -1,5 +1,5 @@
-// Package networks is the one list of the networks and components that can be installed. Taking a provider's directory
-// and its line here away removes it from every program.
+// Package networks lists the networks and components that can be installed. Removing a provider's directory and its line
+// in this package removes it from every binary.
 package networks
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes"
 )
 
-// Registry returns what can be installed.
+// Registry returns the networks and components that can be installed.
 func Registry() pipeline.Registry {
 	return registry(append([]provider.Provider{
 		flannel.New(),
@@ -26,15 +26,14 @@ func Registry() pipeline.Registry {
 	}, tests...))
 }
 
-// registry returns what can be installed besides some networks, which components know.
+// registry returns the registry of providers and all components.
 func registry(providers []provider.Provider) pipeline.Registry {
 	r := pipeline.Registry{Providers: providers}
-	bridges := r.Operands().Bridges
-	r.Components = []provider.Component{kubeproxy.New(), multus.New(installed(r.Providers), bridges...), diagnostics.New()}
+	r.Components = []provider.Component{kubeproxy.New(), multus.New(installed(r.Providers), r.Operands()), diagnostics.New()}
 	return r
 }
 
-// installed are the types of the networks that the operator installs. The CNI configurations of their agents let pods have further networks.
+// installed returns the types of the networks that the operator installs. The CNI configurations of their agents support further networks.
 func installed(providers []provider.Provider) []operatorv1.NetworkType {
 	var types []operatorv1.NetworkType
 	for _, p := range providers {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// addressProbe is how often the leader probes the API server of the operands.
+	// addressProbe is the interval at which the leader probes the API server of the operands.
 	addressProbe = 10 * time.Second
-	// addressGone is how long that API server may be unreachable: longer than an API server takes to restart, since
-	// every operand restarts with another address.
+	// addressGone is the time after which that API server counts as unreachable: longer than the restart of an API server,
+	// since every operand restarts if the address changes.
 	addressGone = time.Minute
 )
 
-// addressWatch ends the operator when the API server that operands use has not answered for addressGone, so that the
-// next start chooses another one: see Remembered. It runs while the operator has the lease, whose renewal shows that the
-// operator's own API server answers.
+// addressWatch ends the operator when the API server of the operands has been unreachable for addressGone, so that the next
+// start chooses another one: see Remembered. It runs while the operator holds the lease, whose renewal shows that the
+// operator's own API server is reachable.
 type addressWatch struct {
 	at    facts.HostPort
 	probe func(context.Context) error

@@ -19,28 +19,29 @@ import (
 )
 
 const (
-	// defaultAPIServerPort is where API servers listen on control-plane nodes.
+	// defaultAPIServerPort is the port of API servers on control-plane nodes.
 	defaultAPIServerPort = 6443
-	// probeTimeout is how long one address may take to answer.
+	// probeTimeout is the timeout of the probe of one address.
 	probeTimeout = 3 * time.Second
-	// lastWait is the longest pause between two looks for an API server: who waits for it is to work soon after it is back.
+	// lastWait is the maximum pause between two attempts to find an API server, so that the operator works soon after it is
+	// reachable again.
 	lastWait = 2 * time.Second
 )
 
-// Surroundings are the values from which the API server's address can be told. All of them may be empty.
+// Surroundings are the values from which the API server's address can be derived. All of them may be empty.
 type Surroundings struct {
-	// OverrideHost and OverridePort are what an administrator says it is.
+	// OverrideHost and OverridePort are the address that an administrator has configured.
 	OverrideHost, OverridePort string
 	// URLFile is the content of /etc/kubernetes/apiserver-url.env, which OpenShift's nodes have.
 	URLFile string
 	// HostIP is the address of the node that the operator runs on.
 	HostIP string
-	// ServiceHost and ServicePort are the service kubernetes, which may not work before there is a network.
+	// ServiceHost and ServicePort are those of the Service kubernetes, which may not work before there is a network.
 	ServiceHost, ServicePort string
 }
 
-// Candidates returns the addresses at which the API server may be, the best first, each once. Values that do
-// not make an address are left out.
+// Candidates returns the possible addresses of the API server, the best first, without duplicates. It skips values
+// that are no address.
 func (s Surroundings) Candidates() []facts.HostPort {
 	file := parseEnvFile(s.URLFile)
 	var found []facts.HostPort
@@ -94,9 +95,8 @@ func parseEnvFile(content string) map[string]string {
 	return values
 }
 
-// FindAPIServer tries the candidates in order, over and over, until one answers with a certificate that the
-// configuration trusts, and returns it. It gives up only when the context ends: an operator without an API
-// server has nothing else to do.
+// FindAPIServer tries the candidates in order, repeatedly, until one answers with a certificate that the configuration
+// trusts, and returns it. It fails only when the context ends.
 func FindAPIServer(ctx context.Context, config *rest.Config, candidates []facts.HostPort, log *slog.Logger) (facts.HostPort, error) {
 	if len(candidates) == 0 {
 		return facts.HostPort{}, errors.New("find API server: no address is known; set APISERVER_OVERRIDE_HOST, or HOST_IP by the downward API")
@@ -121,7 +121,7 @@ func FindAPIServer(ctx context.Context, config *rest.Config, candidates []facts.
 	}
 }
 
-// probeAPIServer asks one address for the version of the server.
+// probeAPIServer requests the version of the server at one address.
 func probeAPIServer(ctx context.Context, config *rest.Config, at facts.HostPort) error {
 	probe := At(config, at)
 	probe.Timeout = probeTimeout
@@ -142,7 +142,7 @@ func probeAPIServer(ctx context.Context, config *rest.Config, at facts.HostPort)
 	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
 		return fmt.Errorf("read version of %s: %w", probe.Host, err)
 	}
-	// Anyone who answers has shown the right certificate; that it lets no one ask is its own business.
+	// The server has presented a trusted certificate; the request may be unauthorized.
 	if response.StatusCode >= http.StatusInternalServerError {
 		return fmt.Errorf("%s answers %s", probe.Host, response.Status)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// newScheme returns the types that the loops read and write.
+// newScheme returns the types that the controllers read and write.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -37,18 +37,18 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// addIngressController registers one kind of a group that has this project's Network, too.
+// addIngressController registers one kind of a group that also has this project's Network.
 func addIngressController(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(osv1.GroupVersion, &osv1.IngressController{}, &osv1.IngressControllerList{})
 	return nil
 }
 
-// managedByUs selects what the operator has made.
+// managedByUs returns the selector of the operator's objects.
 func managedByUs() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{manifest.LabelManagedBy: manifest.ManagedBy})
 }
 
-// inNamespaces selects what is in some namespaces.
+// inNamespaces returns the cache configuration of namespaces.
 func inNamespaces(namespaces []string) map[string]cache.Config {
 	selected := map[string]cache.Config{}
 	for _, ns := range namespaces {
@@ -57,8 +57,8 @@ func inNamespaces(namespaces []string) map[string]cache.Config {
 	return selected
 }
 
-// cacheOptions bounds what the manager's cache keeps: of nodes what facts need, of pods the operator's own, of
-// ConfigMaps those of some namespaces.
+// cacheOptions limits the manager's cache: the fields of nodes that facts need, the operator's own pods, and the
+// ConfigMaps of some namespaces.
 func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
 		DefaultTransform: stripManagedFields,
@@ -71,8 +71,8 @@ func cacheOptions(namespaces []string) cache.Options {
 	}
 }
 
-// stripManagedFields drops which fields have which manager, but for the Network, of which the history tells who wrote it. The Network has no
-// entry of its own in ByObject: a cache with one cannot be made before the kind is served.
+// stripManagedFields drops managedFields, except those of the Network, whose author the history records. The Network has no entry of its
+// own in ByObject: a cache with such an entry cannot be created before its CRD is installed.
 func stripManagedFields(o any) (any, error) {
 	if network, ok := o.(*operatorv1.Network); ok {
 		return network, nil
@@ -80,14 +80,14 @@ func stripManagedFields(o any) (any, error) {
 	return cache.TransformStripManagedFields()(o)
 }
 
-// definitions is the metadata of CustomResourceDefinitions: enough to know that one has come.
+// definitions returns the metadata-only type of CustomResourceDefinitions.
 func definitions() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	return m
 }
 
-// trimDefinition keeps the name, and whether it is the operator's.
+// trimDefinition keeps the name and the operator's label.
 func trimDefinition(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// serviceAccount is the operator's own, in its namespace.
+// serviceAccount is the operator's ServiceAccount in its namespace.
 const serviceAccount = "cluster-network-operator"
 
-// certificateLoops lists the loops that make certificates.
+// certificateLoops lists the controllers of certificates.
 func certificateLoops(s *shared) []loop.Spec {
 	keys := &pki.Controller{
 		Client: s.manager.GetClient(), Live: s.manager.GetAPIReader(), Account: client.ObjectKey{Namespace: s.Namespace, Name: serviceAccount},
@@ -30,7 +30,7 @@ func certificateLoops(s *shared) []loop.Spec {
 	}
 	var requesters []string
 	for _, r := range s.Registry.Operands().Requesters {
-		requesters = append(requesters, "system:serviceaccount:"+r.Namespace+":"+r.Name)
+		requesters = append(requesters, r.User())
 	}
 	requests := &signer.Controller{
 		Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Policy: signer.Nodes(requesters...),
@@ -40,7 +40,7 @@ func certificateLoops(s *shared) []loop.Spec {
 	return slices.Concat(withMetrics(keys.Specs(), pki.NewMetrics, &keys.Metrics), withMetrics(requests.Specs(), signer.NewMetrics, &requests.Metrics))
 }
 
-// ofCluster reports whether a namespace is the cluster's. Only OpenShift keeps users from creating namespaces with its prefix.
+// ofCluster reports whether a namespace belongs to the cluster. Only OpenShift prevents users from creating namespaces with its prefix.
 func ofCluster(namespace string, operands provider.Operands, openshift bool) bool {
 	return slices.Contains(admission.Namespaces(operands), namespace) || openshift && strings.HasPrefix(namespace, "openshift-")
 }

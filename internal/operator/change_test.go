@@ -162,8 +162,8 @@ func TestDeletedNetworkLeavesEverythingAsItIs(t *testing.T) {
 	before := len(r.http.snapshot())
 	c.consistently("the DaemonSet is there", 500*1e6, func() bool { return c.image() != "" })
 	for _, request := range r.http.snapshot()[before:] {
-		told := strings.Contains(request, "/events") || strings.Contains(request, "/operator-status")
-		if !strings.HasPrefix(request, http.MethodGet+" ") && !told {
+		event := strings.Contains(request, "/events") || strings.Contains(request, "/operator-status")
+		if !strings.HasPrefix(request, http.MethodGet+" ") && !event {
 			t.Errorf("after the network was deleted: %s", request)
 		}
 	}

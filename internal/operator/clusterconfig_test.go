@@ -77,7 +77,7 @@ func TestNetworkOfNetworkConfigAloneIsInstalledAndToldThere(t *testing.T) {
 		return s.NetworkType == "Flannel" && len(s.ClusterNetwork) == 1 && len(s.ServiceNetwork) == 1
 	})
 	c.eventually("it is in sync", c.follows(metav1.ConditionTrue, "AsExpected"))
-	c.eventually("the platform is told", c.platformIs("None"))
+	c.eventually("the platform is reported", c.platformIs("None"))
 
 	c.editClusterConfig(func(s *configv1.NetworkSpec) { s.ServiceNetwork = []string{"10.97.0.0/16"} })
 	c.eventually("an unsafe edit is refused where it was made", c.follows(metav1.ConditionFalse, "UnsafeClusterConfig"))

@@ -16,15 +16,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// configMaps are the ConfigMaps of some namespaces in a cache that has all of them there. Operands among them are read from it: with another
-// watch of what has the operator's label they would be in memory twice. Nil has none.
+// configMaps gives access to a cache that has all ConfigMaps of some namespaces. Operands among them are read from it, since a separate
+// watch of objects with the operator's label would keep them in memory twice. Nil has none.
 type configMaps struct {
 	cache      cache.Cache
 	namespaces []string
 }
 
-// have reports whether the objects of a scope are among them.
-func (c *configMaps) have(s scope) bool {
+// contains reports whether the cache has the objects of a scope.
+func (c *configMaps) contains(s scope) bool {
 	return c != nil && s.GroupKind == schema.GroupKind{Kind: "ConfigMap"} && slices.Contains(c.namespaces, s.namespace)
 }
 
@@ -33,7 +33,7 @@ func (c *configMaps) informer(ctx context.Context) (cache.Informer, error) {
 	return c.cache.GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
 }
 
-// only lets a handler have the events of one namespace.
+// only returns a handler for the events of one namespace.
 func (c *configMaps) only(namespace string, h toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
 	return toolscache.FilteringResourceEventHandler{Handler: h, FilterFunc: func(object any) bool {
 		if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
@@ -44,7 +44,7 @@ func (c *configMaps) only(namespace string, h toolscache.ResourceEventHandler) t
 	}}
 }
 
-// live returns one that has the operator's label, as a watch that selects by it would.
+// live returns a ConfigMap if it has the operator's label.
 func (c *configMaps) live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	var cm corev1.ConfigMap
 	if err := c.cache.Get(context.Background(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, &cm); err != nil || cm.Labels[manifest.LabelManagedBy] != manifest.ManagedBy {

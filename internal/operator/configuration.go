@@ -12,14 +12,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// settleConfiguration is how long changes that affect Network.config are collected: nodes come in groups.
-const settleConfiguration = 50 * time.Millisecond
+// configurationDelay is how long changes that affect Network.config are batched: nodes are often added in groups.
+const configurationDelay = 50 * time.Millisecond
 
-// configurationLoops are those that bring OpenShift's own configuration and this operator's in line.
+// configurationLoops lists the controllers that synchronize OpenShift's configuration with that of this operator.
 func configurationLoops(s *shared, rollout *network.Controller) []loop.Spec {
 	config := &clusterconfig.Controller{
 		Client: s.manager.GetClient(), Pipeline: rollout.Pipeline, Facts: rollout.Cluster, Serves: s.operands.Serves, Namespace: s.Namespace,
-		Board: s.board, Wake: &trigger.Trigger{Delay: settleConfiguration}, Events: s.manager.GetEventRecorder(clusterconfig.Name),
+		Board: s.board, Wake: &trigger.Trigger{Delay: configurationDelay}, Events: s.manager.GetEventRecorder(clusterconfig.Name),
 		Now: time.Now, Log: s.Log.With("controller", clusterconfig.Name),
 	}
 	routers := &ingressconfig.Controller{Board: s.board, Log: s.Log.With("controller", ingressconfig.Name)}

@@ -1,3 +1,3 @@
-// Package operator is the operator as a process: it finds the API server, makes the caches and clients that its
-// loops share, and runs the loops that Run lists, each as soon as the API server serves what it watches.
+// Package operator runs the operator as a process: it finds the API server, creates the caches and clients that its
+// controllers share, and starts each controller as soon as the APIs that it watches are available.
 package operator

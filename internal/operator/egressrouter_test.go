@@ -89,7 +89,7 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 	if err := c.Client.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("what keeps the pod is told", func() bool {
+	c.eventually("the condition names the problem of the pod", func() bool {
 		if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(router), router); err != nil {
 			t.Fatal(err)
 		}
@@ -105,11 +105,11 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 		if err := c.Client.List(t.Context(), &events, client.InNamespace(shop)); err != nil {
 			t.Fatal(err)
 		}
-		told := map[string]bool{}
+		recorded := map[string]bool{}
 		for i := range events.Items {
-			told[events.Items[i].Reason] = events.Items[i].Regarding.Kind == "EgressRouter" && events.Items[i].Regarding.UID == router.UID
+			recorded[events.Items[i].Reason] = events.Items[i].Regarding.Kind == "EgressRouter" && events.Items[i].Regarding.UID == router.UID
 		}
-		return told["Created"] && told["WaitingForMultus"] && told["Deleted"]
+		return recorded["Created"] && recorded["WaitingForMultus"] && recorded["Deleted"]
 	})
 	user := "system:serviceaccount:" + operatorNamespace + ":" + serviceAccount
 	for _, r := range c.Requests(t) {

@@ -9,18 +9,18 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// events makes Kubernetes events of what loops tell users.
+// events records Kubernetes events for controllers.
 type events struct{ clientevents.EventRecorder }
 
-// longestNote is how long the API server lets the text of an event be.
+// longestNote is the maximum length of the note of an event.
 const longestNote = 1024
 
-// Normal reports something that is as it should be.
+// Normal records an event of type Normal.
 func (e events) Normal(network *operatorv1.Network, reason, message string) {
 	e.make(network, corev1.EventTypeNormal, reason, message)
 }
 
-// Warning reports something that a person should look at.
+// Warning records an event of type Warning.
 func (e events) Warning(network *operatorv1.Network, reason, message string) {
 	e.make(network, corev1.EventTypeWarning, reason, message)
 }

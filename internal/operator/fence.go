@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// fence lets writes through only as long as no one else can have the lease. A replica that was stopped for a while, by a
-// signal or with its machine, would go on in the middle of what it was doing when it wakes, before it notices that
-// another one works by now.
+// fence allows writes only while no other replica can hold the lease. A replica that was stopped for a while, by a signal
+// or with its machine, would otherwise continue its work before it notices that another one is active.
 //
-// The age of the lease is measured by two clocks, and the larger one counts. The monotonic clock does not jump, but stands
-// still while the machine is suspended; the wall clock counts that time, but can be set.
+// The age of the lease is the larger one of two clocks. The monotonic clock does not jump, but stops while the machine is
+// suspended; the wall clock includes that time, but can be set.
 type fence struct {
-	// now has the reading of the monotonic clock, wall only that of the wall clock.
+	// now reads the monotonic clock, wall only the wall clock.
 	now, wall func() time.Time
-	// stale is the age of a renewal from which on nothing is written.
+	// stale is the age of the last renewal from which writes are refused.
 	stale time.Duration
 
 	mu                   sync.Mutex
@@ -25,24 +24,24 @@ type fence struct {
 	closed               bool
 }
 
-// newFence makes a fence that nothing passes until the lease is taken.
+// newFence creates a fence that refuses all writes until the lease is acquired.
 func newFence(stale time.Duration) *fence {
 	return &fence{now: time.Now, wall: func() time.Time { return time.Now().Round(0) }, stale: stale}
 }
 
-// close ends all writes but those of the lease, for good.
+// close refuses all writes except those of the lease permanently.
 func (f *fence) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
 }
 
-// wrap puts the fence in front of a transport.
+// wrap wraps a transport with the fence.
 func (f *fence) wrap(next http.RoundTripper) http.RoundTripper {
 	return &fenced{fence: f, next: next}
 }
 
-// refuses returns why nothing may be written now, or nil.
+// refuses returns an error if writes are refused now.
 func (f *fence) refuses() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +54,7 @@ func (f *fence) refuses() error {
 	return nil
 }
 
-// asks reports whether a request that has a body only asks: who someone is and what they may do.
+// asks reports whether a POST request changes nothing: a TokenReview or a SubjectAccessReview.
 func asks(path string) bool {
 	return strings.Contains(path, "/apis/authentication.k8s.io/") || strings.Contains(path, "/apis/authorization.k8s.io/")
 }
@@ -66,10 +65,10 @@ type fenced struct {
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport that can cancel requests.
+// WrappedRoundTripper returns the transport, with which client-go can cancel requests.
 func (f *fenced) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-// RoundTrip makes a request, unless it would write and the lease may be a third party's.
+// RoundTrip sends a request, unless it would write and another replica may hold the lease.
 func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case r.Method == http.MethodGet || asks(r.URL.Path):

@@ -11,7 +11,7 @@ import (
 
 func TestNothingIsWrittenWithALeaseThatSomebodyElseMayHave(t *testing.T) {
 	now, asleep, code, sent := time.Unix(0, 0), time.Duration(0), http.StatusOK, 0
-	f := &fence{stale: programLease.stale(), now: func() time.Time { return now }, wall: func() time.Time { return now.Add(asleep) }}
+	f := &fence{stale: defaultLease.stale(), now: func() time.Time { return now }, wall: func() time.Time { return now.Add(asleep) }}
 	line := f.wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		sent++
 		return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(""))}, nil
@@ -30,14 +30,14 @@ func TestNothingIsWrittenWithALeaseThatSomebodyElseMayHave(t *testing.T) {
 		{"is none", "PATCH", "/api/v1/namespaces/n", 0, 0, 200, false},
 		{"one that is got", "PUT", lease, 0, 0, 200, true},
 		{"is one", "PATCH", "/api/v1/namespaces/n", 0, 0, 200, true},
-		{"until shortly before it ends", "DELETE", "/api/v1/namespaces/n", programLease.stale(), 0, 200, true},
+		{"until shortly before it ends", "DELETE", "/api/v1/namespaces/n", defaultLease.stale(), 0, 200, true},
 		{"and no longer", "DELETE", "/api/v1/namespaces/n", time.Second, 0, 200, false},
 		{"renewed", "PUT", lease, time.Minute, 0, 200, true},
 		{"it is one again", "DELETE", "/api/v1/namespaces/n", 0, 0, 200, true},
 		{"until the machine was suspended", "DELETE", "/api/v1/namespaces/n", 0, time.Hour, 200, false},
 		{"renewed after that", "PUT", lease, 0, 0, 200, true},
 		{"it is one once more", "DELETE", "/api/v1/namespaces/n", 0, 0, 200, true},
-		{"a wall clock that is set back", "DELETE", "/api/v1/namespaces/n", programLease.stale() + time.Second, -2 * time.Hour, 200, false},
+		{"a wall clock that is set back", "DELETE", "/api/v1/namespaces/n", defaultLease.stale() + time.Second, -2 * time.Hour, 200, false},
 	} {
 		now, asleep, code = now.Add(step.after), asleep+step.suspended, step.code
 		before := sent
@@ -56,7 +56,7 @@ func TestNothingIsWrittenWithALeaseThatSomebodyElseMayHave(t *testing.T) {
 }
 
 func TestNothingIsWrittenAfterTheLeaseIsReleased(t *testing.T) {
-	f := newFence(programLease.stale())
+	f := newFence(defaultLease.stale())
 	line := f.wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 	}))

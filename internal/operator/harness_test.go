@@ -121,7 +121,7 @@ func (c *cluster) options(settings ...setting) Options {
 	return options
 }
 
-// logWriter shows the operator's log when someone looks for a failure.
+// logWriter writes the operator's log to the log of the test.
 func logWriter() *os.File {
 	if testing.Verbose() {
 		return os.Stderr

@@ -16,23 +16,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// leaseName is the name of the lease that the replica which works holds.
+// leaseName is the name of the lease that the active replica holds.
 const leaseName = status.LeaseName
 
-// LeaseTiming is how long a lease lasts, how long its holder tries to renew it before it stops, and how often. The zero value is
-// the timing of the program. Duration is a whole number of seconds, and longer than RenewDeadline, which is longer than
-// RetryPeriod.
+// LeaseTiming has the duration of a lease, the time for which its holder tries to renew it before it stops, and the interval of
+// these attempts. The zero value means the default timing. Duration is a whole number of seconds, and longer than RenewDeadline,
+// which is longer than RetryPeriod.
 //
-// An operator that ends in order hands over at once, and one that is restarted in its pod continues at once. A replica that is
-// unreachable is replaced after Duration and until the next look at the lease, which the library takes up to 2.2 times RetryPeriod
-// after the one before: 16.4 seconds at most. Fewer renewals within that time would be at the price of RenewDeadline, and the
-// operator would end when the API server does not answer for a moment.
+// An operator that ends in order releases the lease immediately, and one that is restarted in its pod continues immediately. An
+// unreachable replica is replaced after Duration and the next read of the lease, which is up to 2.2 times RetryPeriod later: 16.4
+// seconds at most. Fewer renewals within that time would require a shorter RenewDeadline, and a short outage of the API server
+// would end the operator.
 type LeaseTiming struct {
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// programLease is the timing of the program.
-var programLease = LeaseTiming{Duration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod}
+// defaultLease is the default timing.
+var defaultLease = LeaseTiming{Duration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod}
 
 const (
 	leaseDuration = 12 * time.Second
@@ -40,14 +40,14 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// orProgram is the timing, or that of the program if it is the zero value.
-func (t LeaseTiming) orProgram() LeaseTiming { return cmp.Or(t, programLease) }
+// orDefault returns the timing, or the default if it is the zero value.
+func (t LeaseTiming) orDefault() LeaseTiming { return cmp.Or(t, defaultLease) }
 
-// stale is how old the last renewal of the lease may be when something is written. It is less than Duration: no other replica
-// works yet.
+// stale returns the age of the last renewal of the lease from which writes are refused. It is less than Duration: no other
+// replica is active yet.
 func (t LeaseTiming) stale() time.Duration { return t.Duration - t.RetryPeriod }
 
-// lock is the lease as this replica takes it. It records no event: a restart of a converged cluster writes nothing else.
+// lock returns the lease of this replica. It records no events, so that a restart in a converged cluster writes nothing else.
 func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
 	identity := s.Identity
 	if identity == "" {
@@ -58,7 +58,7 @@ func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
 		identity = host + "_" + string(uuid.NewUUID())
 	}
 	config := rest.AddUserAgent(rest.CopyConfig(api), "leader-election")
-	// One request that hangs must not be the end of the lease.
+	// A single stalled request must not end the lease.
 	config.Timeout = s.Lease.RenewDeadline / 2
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
@@ -74,23 +74,23 @@ func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
 	}, nil
 }
 
-// releasingLock is a lease that is released at any moment at which the operator stops. A request that takes or renews it
-// is not cut short by the stop: the API server might carry it out all the same, and the library releases only what it knows
-// that it has. And it closes the fence before it releases the lease: a loop that has not ended in time writes nothing after
-// another replica has it.
+// releasingLock is a lease that is always released when the operator stops. The stop does not cancel a request that acquires
+// or renews it, since the API server might execute it nevertheless, and the library releases only a lease that it knows to
+// hold. It closes the fence before it releases the lease, so that a controller that has not ended in time writes nothing
+// after another replica has acquired it.
 type releasingLock struct {
 	resourcelock.Interface
 	fence *fence
 }
 
-// Create takes a lease that does not exist yet.
+// Create acquires a lease that does not exist yet.
 func (l *releasingLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()
 	return l.Interface.Create(ctx, record)
 }
 
-// Update takes or renews the lease, or releases it if the record names no holder.
+// Update acquires or renews the lease, or releases it if the record names no holder.
 func (l *releasingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()
@@ -100,7 +100,7 @@ func (l *releasingLock) Update(ctx context.Context, record resourcelock.LeaderEl
 	return l.Interface.Update(ctx, record)
 }
 
-// uncancelled returns a context that ends at the deadline of another one, and not with it before.
+// uncancelled returns a context that ends at the deadline of another one, but not when that is cancelled before.
 func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -34,7 +34,7 @@ import (
 // operatorImage is the environment variable that names the operator's own image, which the MTU probes run.
 const operatorImage = facts.OperatorImage
 
-// hostNetworkImage is the environment variable that names the image of what runs on nodes for HostNetworkConfigs.
+// hostNetworkImage is the environment variable that names the image of the agent for HostNetworkConfigs.
 const hostNetworkImage = "HOST_NETWORK_IMAGE"
 
 // egressRouterImage is the environment variable that names the image of the pods of EgressRouters.
@@ -60,7 +60,7 @@ func loops(s *shared) []loop.Spec {
 	workloads := &overrides{reader: cached, namespace: s.Namespace}
 	s.operandChanged = func(spec bool) {
 		if spec {
-			credentials.Wake.Fire() // it may be a namespace
+			credentials.Wake.Fire() // the object may be a namespace
 		}
 		rollout.OperandChanged(spec)
 	}
@@ -98,7 +98,7 @@ func loops(s *shared) []loop.Spec {
 	}
 	rollout.OnApplied = func(spec *operatorv1.NetworkSpec) {
 		workloads.set(spec)
-		routers.Again()
+		routers.EnqueueAll()
 		sysctls.Wake.Fire()
 		addresses.Wake.Fire()
 		further.Wake.Fire()
@@ -107,13 +107,12 @@ func loops(s *shared) []loop.Spec {
 		s.network.Fire()
 		hosts.Wake.Fire()
 	}
-	s.board.OnHung(s.network.Fire) // the network controller looks again when the status controller says that a rollout hangs
+	s.board.OnStalled(s.network.Fire) // the network controller reconciles when the status controller reports a stalled rollout
 	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), migration.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), addresses.Specs(), further.Specs(), checks.Specs(),
 		statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 }
 
-// serves reports whether the API server serves a kind. An API server that does not answer is another matter than one
-// that says no.
+// serves reports whether the API server serves a kind. It returns an error if the API server is unreachable.
 func (s *shared) serves(gk schema.GroupKind) (bool, error) {
 	_, err := s.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
@@ -122,13 +121,13 @@ func (s *shared) serves(gk schema.GroupKind) (bool, error) {
 	return err == nil, err
 }
 
-// namespaceExists reports whether a namespace exists in which the operator has workloads. That of couriers is created with the operator.
+// namespaceExists reports whether a namespace of the operator's workloads exists. That of couriers is created with the operator.
 func (s *shared) namespaceExists(name string) bool {
 	_, exists := s.operands.Live(manifest.Key{Kind: "Namespace", Name: name})
 	return exists || name == nodereport.Namespace
 }
 
-// needsHostMTU reports whether a network's provider computes its MTU from that of the nodes.
+// needsHostMTU returns a function that reports whether the provider of a network computes its MTU from that of the nodes.
 func needsHostMTU(registry pipeline.Registry) func(*operatorv1.NetworkSpec) bool {
 	return func(spec *operatorv1.NetworkSpec) bool {
 		for _, p := range registry.Providers {

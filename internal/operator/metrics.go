@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// withMetrics registers the metrics of a controller when it starts, so that none are exported of one that waits.
+// withMetrics registers the metrics of a controller when it starts, so that none are exported before.
 func withMetrics[M any](specs []loop.Spec, create func(prometheus.Registerer) (M, error), into *M) []loop.Spec {
 	setup := specs[0].Setup
 	specs[0].Setup = func(mgr manager.Manager) (err error) {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// nodesIn returns all nodes of a cache as the cache has them, for looking at only. A list has a copy of each, even one that
-// shares what they point to: a kilobyte for a node, several times in a pass.
+// nodesIn returns a function that returns all nodes of a cache, which are read-only. A list would copy each node, a kilobyte each,
+// several times per reconcile.
 func nodesIn(c cache.Cache) func(context.Context) ([]*corev1.Node, error) {
 	return func(ctx context.Context) ([]*corev1.Node, error) {
 		informer, err := c.GetInformer(ctx, &corev1.Node{})

@@ -16,7 +16,7 @@ import (
 	settings "github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
-// openShiftLoops are those that only have to do where OpenShift's kinds are served.
+// openShiftLoops lists the controllers that require OpenShift's APIs.
 func openShiftLoops(s *shared) []loop.Spec {
 	pools := &machineconfig.Controller{Namespace: s.Namespace, Board: s.board, Log: s.Log.With("controller", machineconfig.Name)}
 	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("controller", dashboards.Name)}
@@ -25,11 +25,11 @@ func openShiftLoops(s *shared) []loop.Spec {
 	return slices.Concat(console.Specs(), pools.Specs(), features.Specs(), profile.Specs())
 }
 
-// readTLSTimeout is how long the start waits for the TLS profile. The loop reads it again anyway.
+// readTLSTimeout is how long the start waits for the TLS profile. The controller reads it again anyway.
 const readTLSTimeout = 10 * time.Second
 
-// tlsSettings reads the TLS profile of the cluster. That it cannot be read is no reason not to start: the network matters
-// more, and programs are secure by their own defaults.
+// tlsSettings reads the TLS profile of the cluster. An error does not prevent the start: the network has priority, and the
+// defaults are secure.
 func (s *shared) tlsSettings(ctx context.Context) settings.Settings {
 	ctx, cancel := context.WithTimeout(ctx, readTLSTimeout)
 	defer cancel()

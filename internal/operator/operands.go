@@ -23,30 +23,30 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// operands is a cache of the objects that the operator has applied, of all their kinds. It watches a kind in the namespaces
-// in which the operator has objects of it, from when they are first asked for, and keeps what has the operator's label there. It never
-// watches a kind in all namespaces: a label is all that a tenant would need to fill the memory of the operator.
+// operands is a cache of the objects that the operator has applied, of all kinds. It watches a kind only in the namespaces in
+// which the operator has objects of it, starting with the first request, and keeps the objects with the operator's label. It never
+// watches a kind in all namespaces, since a tenant could fill the memory of the operator with labelled objects.
 type operands struct {
 	mapper meta.RESTMapper
-	// make returns a cache of one namespace, of what is in no namespace if the name is empty.
+	// make returns a cache of one namespace, or of cluster-scoped objects if the name is empty.
 	make func(namespace string) (cache.Cache, error)
-	// configMaps are those that another cache has.
+	// configMaps are those in another cache.
 	configMaps *configMaps
-	// changed is called after each change of an object that is wanted: spec is false if only its status has changed.
+	// changed is called after each change of a wanted object: spec is false if only its status has changed.
 	changed func(spec bool)
 
 	mu sync.Mutex
-	// caches are those of each namespace.
+	// caches are the caches by namespace.
 	caches map[string]cache.Cache
-	// start starts a cache; nil before Start, and once it ends.
+	// start starts a cache; nil before Start and after its end.
 	start   func(cache.Cache)
-	watched map[scope]string // the version
-	// wanted are the objects that were asked for last.
+	watched map[scope]string // by version
+	// wanted are the objects of the last Watch.
 	wanted map[manifest.Key]bool
-	seen   map[manifest.Key]string // the newest resource version of what is wanted
+	seen   map[manifest.Key]string // the newest resource versions of wanted objects
 }
 
-// scope is what one watch has: a kind in a namespace.
+// scope is the scope of one watch: a kind in a namespace.
 type scope struct {
 	schema.GroupKind
 	namespace string
@@ -55,7 +55,7 @@ type scope struct {
 func newOperands(config *rest.Config, options cache.Options, elsewhere *configMaps, changed func(spec bool)) *operands {
 	options.DefaultLabelSelector = managedByUs()
 	options.DefaultTransform = trimManagedFields
-	// What is read is only looked at.
+	// Objects of the cache are read-only.
 	shared := true
 	options.DefaultUnsafeDisableDeepCopy = &shared
 	of := func(namespace string) (cache.Cache, error) {
@@ -75,16 +75,16 @@ func newOperands(config *rest.Config, options cache.Options, elsewhere *configMa
 	}
 }
 
-// NeedLeaderElection is false, so that a replica that waits for the lease is ready when it gets it.
+// NeedLeaderElection returns false, so that the cache of a standby replica is ready when it acquires the lease.
 func (o *operands) NeedLeaderElection() bool { return false }
 
-// Start runs the caches until the context ends. The error is that of a cache that did not run.
+// Start runs the caches until the context ends. It returns the error of a cache that failed.
 func (o *operands) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	o.mu.Lock()
 	o.start = func(c cache.Cache) { group.Go(func() error { return c.Start(ctx) }) }
-	// One that ends only with the context: others come later, and none once it has ended, since nothing may be added to a group that
-	// has been waited for.
+	// This goroutine ends only with the context, so that caches can be added to the group before, and none after that: nothing may be
+	// added to a group after Wait.
 	group.Go(func() error {
 		<-ctx.Done()
 		o.mu.Lock()
@@ -117,7 +117,7 @@ func (o *operands) of(namespace string) (cache.Cache, error) {
 	return c, nil
 }
 
-// Get reads an object, for looking at only. Its kind is watched in its namespace from then on.
+// Get reads an object, which is read-only, and starts to watch its kind in its namespace.
 func (o *operands) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	c, err := o.of(key.Namespace)
 	if err != nil {
@@ -126,14 +126,14 @@ func (o *operands) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	return c.Get(ctx, key, into, options...)
 }
 
-// syncTimeout is how long a new watch may take to know all that exists.
+// syncTimeout is the timeout of the initial sync of a watch.
 const syncTimeout = 20 * time.Second
 
-// syncPoll is how often it is looked whether a new watch knows all that exists.
+// syncPoll is the interval at which the initial sync of a watch is checked.
 const syncPoll = 2 * time.Millisecond
 
-// Watch watches the kinds of objects in their namespaces, and returns when all that exists of them is known. Only these objects are
-// followed from then on. Kinds that the API server does not serve are left out; ask again when it may.
+// Watch watches the kinds of objects in their namespaces, and returns after the initial sync. From then on it reports changes of these
+// objects only. It skips kinds whose API is unavailable; call it again when that may have changed.
 func (o *operands) Watch(ctx context.Context, objects []network.Operand) error {
 	o.want(objects)
 	type watch struct {
@@ -160,16 +160,16 @@ func (o *operands) Watch(ctx context.Context, objects []network.Operand) error {
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", w.WithVersion(w.version), err)
 		}
-		if err := o.follow(w.scope, w.version, informer); err != nil {
+		if err := o.handle(w.scope, w.version, informer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// informer returns the informer of a scope, which may not know all of it yet.
+// informer returns the informer of a scope, which may not be synced yet.
 func (o *operands) informer(ctx context.Context, s scope, version string) (cache.Informer, error) {
-	if o.configMaps.have(s) {
+	if o.configMaps.contains(s) {
 		return o.configMaps.informer(ctx)
 	}
 	c, err := o.of(s.namespace)
@@ -181,7 +181,7 @@ func (o *operands) informer(ctx context.Context, s scope, version string) (cache
 	return c.GetInformer(ctx, u, cache.BlockUntilSynced(false))
 }
 
-// want replaces what is wanted, and forgets the versions of all else.
+// want replaces the wanted objects and drops the versions of all others.
 func (o *operands) want(objects []network.Operand) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -192,15 +192,15 @@ func (o *operands) want(objects []network.Operand) {
 	maps.DeleteFunc(o.seen, func(key manifest.Key, _ string) bool { return !o.wanted[key] })
 }
 
-// follow reports changes from now on. Asking for the same informer again is harmless, two handlers are not.
-func (o *operands) follow(s scope, version string, informer cache.Informer) error {
+// handle adds the event handler to an informer once.
+func (o *operands) handle(s scope, version string, informer cache.Informer) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, watched := o.watched[s]; watched {
 		return nil
 	}
 	handler := o.handler()
-	if o.configMaps.have(s) {
+	if o.configMaps.contains(s) {
 		handler = o.configMaps.only(s.namespace, handler)
 	}
 	if _, err := informer.AddEventHandler(handler); err != nil {
@@ -216,7 +216,7 @@ func (o *operands) Serves(gk schema.GroupKind) bool {
 	return err == nil
 }
 
-// Live returns an object as it is, for looking at only.
+// Live returns the live object, which is read-only.
 func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	s := scope{key.GroupKind(), key.Namespace}
 	o.mu.Lock()
@@ -225,7 +225,7 @@ func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	if !watched {
 		return nil, false
 	}
-	if o.configMaps.have(s) {
+	if o.configMaps.contains(s) {
 		return o.configMaps.live(key)
 	}
 	u := &unstructured.Unstructured{}
@@ -234,15 +234,15 @@ func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return u, err == nil
 }
 
-// Seen returns the newest resource version of an object that is wanted and that the watch has shown, that of its deletion included;
-// empty if it has shown none.
+// Seen returns the newest resource version that the watch has reported of a wanted object, including that of its deletion; "" if there
+// is none.
 func (o *operands) Seen(key manifest.Key) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.seen[key]
 }
 
-// note remembers the version of an object, and reports whether it is wanted.
+// note records the version of an object and reports whether it is wanted.
 func (o *operands) note(object any) bool {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Run runs the operator until the context ends, or until it has to start again because what it can only read then has
-// changed: the TLS profile, or which API server answers. The error says why it stopped before; losing the lease is one.
+// Run runs the operator until the context ends, or until a setting that is only read at start has changed: the TLS profile,
+// or the API server of the operands. It returns an error if it stops for another reason, for example the loss of the lease.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Registry.Check(); err != nil {
 		return err
@@ -28,7 +28,7 @@ func Run(ctx context.Context, o Options) error {
 	return endWithin(ctx, s.manager.Start, stopLimit)
 }
 
-// endWithin runs a function until it returns. After the end of the context it waits for the function at most for a limit.
+// endWithin runs a function until it returns, but after the end of the context for at most limit.
 func endWithin(ctx context.Context, run func(context.Context) error, limit time.Duration) error {
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()

@@ -17,63 +17,63 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Options are what Run works with. Config, Namespace, Registry, Level and Log must be set.
+// Options are the options of Run. Config, Namespace, Registry, Level and Log must be set.
 type Options struct {
-	// Config reaches the API server, at an address that does not need the network.
+	// Config is the client configuration, with an address of the API server that does not depend on the network.
 	Config *rest.Config
-	// Namespace is the operator's own.
+	// Namespace is that of the operator.
 	Namespace string
-	// Registry is what can be installed.
+	// Registry has the networks and components that can be installed.
 	Registry pipeline.Registry
-	// Facts that do not change while the operator runs: images, version, API server, platform.
+	// Facts are those that do not change while the operator runs: images, version, API server, platform.
 	Facts facts.Cluster
-	// ChooseAPIServer returns the API server that operands shall use, as Remembered does. The operator calls it when it gets
-	// the lease, not before: the replica that had it may have chosen another one meanwhile. It ends when the API server that was
-	// chosen stops answering. Nil takes the one of Facts in any case.
+	// ChooseAPIServer returns the API server for operands, as Remembered does. The operator calls it when it has acquired
+	// the lease, since the previous holder may have chosen another one. It ends when the chosen API server becomes
+	// unreachable. Nil means that of Facts.
 	ChooseAPIServer func(context.Context) facts.HostPort
-	// Proxy is what affects the proxy of the cluster. Without TrustFiles, the system's authorities are looked for where
-	// distributions have them.
+	// Proxy has the settings for the proxy of the cluster. Without TrustFiles, the system's CA bundle is searched for in the
+	// usual paths of distributions.
 	Proxy proxyconfig.Settings
-	// MetricsAddress and HealthAddress are where to listen; empty is nowhere.
+	// MetricsAddress and HealthAddress are the addresses to listen on; empty means not to listen.
 	MetricsAddress, HealthAddress string
-	// Identity names this replica in the lease. One that is started again under its name goes on at once, so that no two
-	// processes may run under one: the name of a pod is right. Empty is a name that no one else has.
+	// Identity identifies this replica in the lease. A restarted process with the same identity continues immediately, so that
+	// it must be unique among running processes, like the name of a pod. Empty means a generated unique one.
 	Identity string
-	// WithoutLease starts to work at once, for tests and for people who run it by hand.
+	// WithoutLease disables leader election, for tests and manual runs.
 	WithoutLease bool
-	// Lease is the timing of the lease; the zero value is the program's. Tests that wait for a lease to expire set a shorter one.
+	// Lease is the timing of the lease; the zero value means the default. Tests that wait for a lease to expire set a shorter one.
 	Lease LeaseTiming
-	// Level is that of Log, which Network/cluster sets.
+	// Level is the level of Log, which Network/cluster sets.
 	Level *slog.LevelVar
 	Log   *slog.Logger
 
-	// loopsStop is how long loops may take to end; 0 is the constant.
+	// loopsStop is the time that controllers may take to end; 0 means the constant.
 	loopsStop time.Duration
 }
 
-// shared is what the loops share.
+// shared has the objects that controllers share.
 type shared struct {
 	Options
-	// reach is Config with the limits of requests that the operator works with.
+	// reach is Config with the operator's rate limits.
 	reach   *rest.Config
 	manager manager.Manager
-	// withSecrets is the manager for loops that read Secrets.
+	// withSecrets is the manager for controllers that read Secrets.
 	withSecrets manager.Manager
 	operands    *operands
 	applier     apply.Client
 	mapper      *restmapper.DeferredDiscoveryRESTMapper
 	board       *report.Board
-	// network and status start a pass of these loops.
+	// network and status trigger a reconcile of these controllers.
 	network, status *trigger.Trigger
-	// operandChanged is set once the network loop exists.
+	// operandChanged is set once the network controller exists.
 	operandChanged func(spec bool)
-	// fence lets writes through only while the operator has the lease; nil without one.
+	// fence allows writes only while the operator holds the lease; nil without leader election.
 	fence *fence
-	// end ends the operator in order; Kubernetes starts it again.
+	// end stops the operator gracefully; Kubernetes restarts it.
 	end func()
 }
 
-// changed tells the loops that an operand has changed.
+// changed notifies the controllers that an operand has changed.
 func (s *shared) changed(spec bool) {
 	s.status.Fire()
 	if s.operandChanged != nil {

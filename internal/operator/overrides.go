@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/applied"
 )
 
-// overrides are what the applied specification has for controllers that render workloads which are not the network's, or that manage what
-// comes with an optional component.
+// overrides gives controllers that render other workloads, or manage an optional component, access to the settings of the applied
+// specification.
 type overrides struct {
 	reader    client.Reader
 	namespace string
-	// last is the revision that was applied last; nil before the first since the start.
+	// last is the last applied specification; nil before the first one since the start.
 	last atomic.Pointer[operatorv1.NetworkSpec]
 }
 
-// set notes a specification that was applied.
+// set records an applied specification.
 func (o *overrides) set(spec *operatorv1.NetworkSpec) { o.last.Store(spec.DeepCopy()) }
 
 // get returns the overrides of workloads.
@@ -33,14 +33,14 @@ func (o *overrides) get(ctx context.Context) ([]operatorv1.Workload, error) {
 	return spec.Workloads, nil
 }
 
-// multiNetwork reports whether pods can have further networks. Before a network is applied they cannot.
+// multiNetwork reports whether pods can have further networks; false before a network is applied.
 func (o *overrides) multiNetwork(ctx context.Context) (bool, error) {
 	spec, err := o.spec(ctx)
 	return spec != nil && (spec.DisableMultiNetwork == nil || !*spec.DisableMultiNetwork), err
 }
 
-// spec returns the applied specification, for looking at only; nil without one. Before a revision was applied since the start, it is that of
-// the record. A record that cannot be read is an error: pods must not restart without their overrides.
+// spec returns the applied specification, which is read-only; nil if there is none. Before the first one since the start, it is that of
+// the record. It returns an error if the record cannot be read: pods must not restart without their overrides.
 func (o *overrides) spec(ctx context.Context) (*operatorv1.NetworkSpec, error) {
 	if last := o.last.Load(); last != nil {
 		return last, nil

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// podsIn calls look for each pod of a namespace that a selector finds in a cache, for looking at only, and only
-// until look returns. A list would hold a copy of
-// every pod, some kilobytes for each, of which a pass needs a few words: with thousands of nodes, that is more memory than all else.
+// podsIn returns a function that calls another one for each pod of a namespace that a selector selects in a cache. The pod is
+// read-only and valid only during the call. A list would copy every pod, some kilobytes each, which would use most of the memory
+// with thousands of nodes.
 func podsIn(c cache.Cache) func(context.Context, string, labels.Selector, func(*corev1.Pod)) error {
 	return func(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod)) error {
 		informer, err := c.GetInformer(ctx, &corev1.Pod{})

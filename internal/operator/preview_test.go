@@ -50,13 +50,13 @@ func (c *cluster) planner() planner {
 
 func (p planner) plan(n *operatorv1.Network) preview.Result {
 	p.t.Helper()
-	world, _, err := p.World(p.t.Context(), facts.Cluster{})
+	state, _, err := p.State(p.t.Context(), facts.Cluster{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	in := offline.Input{File: "-", Network: n}
-	world.Input.Acknowledged = in.Acknowledged()
-	answer, err := preview.Run(p.t.Context(), pipeline.Pipeline{Registry: networks.Registry()}, in, world)
+	state.Input.Acknowledged = in.Acknowledged()
+	answer, err := preview.Run(p.t.Context(), pipeline.Pipeline{Registry: networks.Registry()}, in, state)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -146,12 +146,12 @@ func newPlanner(t testing.TB) planner {
 }
 
 // TestThePreviewIsWhatTheOperatorDoes plans random edits, makes them, and compares what the operator does with what
-// the plan said: the verdict, and every object that changes.
+// the plan said: the decision, and every object that changes.
 func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
 	const edits = 120
 	p := newPlanner(t)
 	c := p.cluster
-	told := map[preview.Verdict]int{}
+	counts := map[preview.Decision]int{}
 	for seed := range uint64(edits) {
 		what, change := randomedittest.New(seed)
 		c.eventually("the network settles before "+what, func() bool {
@@ -163,8 +163,8 @@ func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
 		next := c.network().DeepCopy()
 		change(&next.Spec)
 		answer := p.plan(next)
-		told[answer.Verdict]++
-		if answer.Verdict == preview.NeedsAcknowledgement {
+		counts[answer.Decision]++
+		if answer.Decision == preview.NeedsAcknowledgement {
 			metav1.SetMetaDataAnnotation(&next.ObjectMeta, pipeline.AcknowledgeAnnotation, answer.Acknowledgement)
 		}
 		before := p.objects()
@@ -176,10 +176,10 @@ func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
 			n := c.network()
 			return n.Status.ObservedGeneration == n.Generation
 		})
-		applies := answer.Applies() || answer.Verdict == preview.NeedsAcknowledgement
+		applies := answer.Applies() || answer.Decision == preview.NeedsAcknowledgement
 		degraded := c.condition("Degraded")
 		if refused := degraded.Status == osv1.ConditionTrue && degraded.Reason == "InvalidOperatorConfig"; refused == applies {
-			t.Fatalf("seed %d (%s): previewed: %s; degraded: %s %s", seed, what, answer.Verdict, degraded.Status, degraded.Message)
+			t.Fatalf("seed %d (%s): previewed: %s; degraded: %s %s", seed, what, answer.Decision, degraded.Status, degraded.Message)
 		}
 		if applies {
 			want := previewed(answer.Objects)
@@ -197,10 +197,10 @@ func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
 		c.editSpec(func(s *operatorv1.NetworkSpec) { *s = kept.Spec })
 		c.eventually("the refusal ends with the edit", func() bool { return !c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig")() })
 	}
-	t.Logf("%v", told)
-	for _, v := range []preview.Verdict{preview.Safe, preview.Refused, preview.NeedsAcknowledgement, preview.Invalid} {
-		if told[v] < 3 {
-			t.Errorf("%d of %d edits were %s: that proves little", told[v], edits, v)
+	t.Logf("%v", counts)
+	for _, v := range []preview.Decision{preview.Safe, preview.Refused, preview.NeedsAcknowledgement, preview.Invalid} {
+		if counts[v] < 3 {
+			t.Errorf("%d of %d edits were %s: that proves little", counts[v], edits, v)
 		}
 	}
 	c.planningChangedNothing()
@@ -282,8 +282,8 @@ func BenchmarkPlanOfOneChange(b *testing.B) {
 	next.Spec.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "20s"}
 	b.Run("plan", func(b *testing.B) {
 		for b.Loop() {
-			if a := c.planner().plan(next); a.Verdict != preview.Safe || len(a.Objects) == 0 {
-				b.Fatalf("%s, %d objects", a.Verdict, len(a.Objects))
+			if a := c.planner().plan(next); a.Decision != preview.Safe || len(a.Objects) == 0 {
+				b.Fatalf("%s, %d objects", a.Decision, len(a.Objects))
 			}
 		}
 	})

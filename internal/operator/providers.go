@@ -28,7 +28,7 @@ func providerLoops(s *shared) []loop.Spec {
 	})
 }
 
-// managed returns a function that reports whether the Network may be changed. One that was deleted forbids nothing.
+// managed returns a function that reports whether the Network is managed; true if it was deleted.
 func managed(reader client.Reader) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		var network operatorv1.Network
@@ -40,7 +40,7 @@ func managed(reader client.Reader) func(context.Context) (bool, error) {
 	}
 }
 
-// expirations returns a function that keeps the metric of the certificates of one controller.
+// expirations returns a function that updates the metric of the certificates of one controller.
 func expirations(m *pki.Metrics) func([]loop.Certificate) {
 	seen := map[client.ObjectKey]bool{}
 	return func(list []loop.Certificate) {

@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// Remembered returns the address of the API server that operands were rendered with before, as long as it answers, and
-// otherwise found. Where no one says which address to take, it is that of the operator's own node: without a memory,
-// everything would be rolled out again whenever another replica takes over. When the node is gone, it is time to.
+// Remembered returns the address of the API server with which operands were rendered before if it is reachable, and
+// otherwise found. If no address is configured, found is that of the operator's own node: without this, all operands would
+// be rolled out again whenever another replica takes over.
 func Remembered(ctx context.Context, config *rest.Config, namespace string, found facts.HostPort, log *slog.Logger) facts.HostPort {
-	// One kind is read, and no one need ask the server which it has.
+	// Only one kind is read, so that no discovery is needed.
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	c, err := client.New(At(config, found), client.Options{Mapper: known})
@@ -27,7 +27,7 @@ func Remembered(ctx context.Context, config *rest.Config, namespace string, foun
 	defer cancel()
 	var cm corev1.ConfigMap
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.ConfigMapName}, &cm); err != nil {
-		return found // nothing was rendered yet, or no one knows
+		return found // nothing was rendered yet, or it is unknown
 	}
 	before, err := facts.Published(cm.Data)
 	if err != nil || before.APIServer == found {
@@ -40,7 +40,7 @@ func Remembered(ctx context.Context, config *rest.Config, namespace string, foun
 	return before.APIServer
 }
 
-// Chosen reports whether someone says where the API server is: the operator then renders with that, and nothing else.
+// Chosen reports whether the address of the API server is configured: the operator then renders only with that one.
 func (s Surroundings) Chosen(at facts.HostPort) bool {
 	explicit := Surroundings{OverrideHost: s.OverrideHost, OverridePort: s.OverridePort, URLFile: s.URLFile}
 	return contains(explicit.Candidates(), at)

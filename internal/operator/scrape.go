@@ -12,12 +12,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/metricsauth"
 )
 
-// metricsOptions are those of the server of metrics: over TLS, and for those alone who may read them.
+// metricsOptions returns the options of the metrics server: it uses TLS and authorizes requests.
 func (s *shared) metricsOptions() server.Options {
 	return server.Options{
 		BindAddress:   orNowhere(s.MetricsAddress),
 		SecureServing: true,
-		// Scrapes are one request after the other: HTTP/2 has nothing to give them, and much to take care of.
+		// Scrapes are sequential requests, for which HTTP/2 has no advantage.
 		TLSOpts: []func(*tls.Config){s.Facts.TLS.Apply, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		FilterProvider: func(config *rest.Config, client *http.Client) (server.Filter, error) {
 			r, err := metricsauth.New(config, client, time.Now, s.Log.With("controller", "metrics"))

@@ -79,9 +79,9 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 		why, token string
 		status     int
 	}{
-		{"nobody", "", http.StatusUnauthorized},
+		{"no token", "", http.StatusUnauthorized},
 		{"a token that no one gave", "invented", http.StatusUnauthorized},
-		{"someone who may not", stranger.BearerToken, http.StatusForbidden},
+		{"a user without permission", stranger.BearerToken, http.StatusForbidden},
 	} {
 		if status, body := get("https", row.token); status != row.status || strings.Contains(body, "controller_runtime") {
 			t.Errorf("%s: %d, want %d", row.why, status, row.status)

@@ -70,8 +70,8 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		c := newCluster(t, apitest.Options{})
 		c.installed()
 		planned := c.planner().plan(newNetwork(off))
-		if planned.Verdict != preview.NeedsAcknowledgement || planned.Acknowledgement == "" {
-			t.Fatalf("the plan says %s", planned.Verdict)
+		if planned.Decision != preview.NeedsAcknowledgement || planned.Acknowledgement == "" {
+			t.Fatalf("the plan says %s", planned.Decision)
 		}
 		c.editSpec(off)
 		c.eventually("the edit is refused", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
@@ -89,8 +89,8 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		c := newCluster(t, apitest.Options{})
 		c.installed()
 		c.anotherProxy()
-		if planned := c.planner().plan(newNetwork(off)); planned.Verdict != preview.Safe {
-			t.Errorf("the plan says %s: %+v", planned.Verdict, planned.Errors)
+		if planned := c.planner().plan(newNetwork(off)); planned.Decision != preview.Safe {
+			t.Errorf("the plan says %s: %+v", planned.Decision, planned.Errors)
 		}
 		c.editSpec(off)
 		c.eventually("kube-proxy is to be removed", c.accepted(false))

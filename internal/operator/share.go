@@ -28,28 +28,27 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// The limits of requests a second. The library's own, 5 and 10, are made for people. An install is some sixty
-// requests that have to be over in a fraction of a second; eight at most are made at once, and the API server
-// itself ensures that no one gets more than a fair share.
+// The rate limits of requests. The defaults of the library, 5 and 10, are too low: an installation sends about sixty
+// requests in a fraction of a second, at most eight of them concurrently. The API server itself ensures fairness.
 const (
 	requestsPerSecond = 500
 	requestsAtOnce    = 1000
 )
 
-// discoveryTimeout is how long the API server may take to say which kinds it serves.
+// discoveryTimeout is the timeout of discovery requests.
 const discoveryTimeout = 10 * time.Second
 
-// How the operator stops. Its loops have loopsStop to end; then it releases the lease, which takes at most renewDeadline when
-// the API server does not answer; and Run returns after stopLimit even if a goroutine does not end. That is less than the
-// terminationGracePeriodSeconds of the pod, so that the lease is released before the process is killed.
+// The timeouts of the shutdown. Controllers have loopsStop to end; then the operator releases the lease, which takes at most
+// renewDeadline if the API server is unreachable; and Run returns after stopLimit even if a goroutine does not end. That is
+// less than the terminationGracePeriodSeconds of the pod, so that the lease is released before the process is killed.
 const (
 	loopsStop = 12 * time.Second
 	stopLimit = loopsStop + renewDeadline + 2*time.Second
 )
 
-// share makes what the loops share.
+// share creates the objects that controllers share.
 func share(ctx context.Context, o Options) (*shared, error) {
-	o.Lease = o.Lease.orProgram()
+	o.Lease = o.Lease.orDefault()
 	s := &shared{Options: o, board: &report.Board{}, network: &trigger.Trigger{}, status: &trigger.Trigger{}}
 	reach := rest.CopyConfig(o.Config)
 	s.reach = reach
@@ -63,8 +62,8 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create HTTP client: %w", err)
 	}
-	// The cache of what is served asks without a deadline of its own: a server that accepts and never answers would hold up
-	// everything, the start above all.
+	// Discovery requests have no deadline of their own: a server that accepts connections and never answers would block the
+	// start.
 	patience := rest.CopyConfig(reach)
 	patience.Timeout = discoveryTimeout
 	discoverer, err := discovery.NewDiscoveryClientForConfig(patience)
@@ -106,7 +105,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		Client:         client.Options{Cache: &client.CacheOptions{}},
 		Logger:         logr.FromSlogHandler(s.Log.Handler()),
 		LeaderElection: !s.WithoutLease,
-		// It is the label of leader_election_master_status: the lock itself is the one below.
+		// Only the label of leader_election_master_status uses it; the lock itself is set below.
 		LeaderElectionID:                    leaseName,
 		LeaderElectionReleaseOnCancel:       true,
 		LeaderElectionResourceLockInterface: lock,
@@ -116,7 +115,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		Metrics:                             s.metricsOptions(),
 		HealthProbeBindAddress:              orNowhere(s.HealthAddress),
 		GracefulShutdownTimeout:             &graceful,
-		// Names are unique in loops; a test runs several operators in one process.
+		// Names of controllers are unique; a test runs several operators in one process.
 		Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
@@ -138,8 +137,8 @@ func orNowhere(address string) string {
 	return address
 }
 
-// namespacesOfConfigMaps are those whose ConfigMaps are all cached: the operator's, those that are installed with it, that of the reports of
-// nodes, and that of Multus, whose list of sysctls people edit.
+// namespacesOfConfigMaps returns the namespaces whose ConfigMaps are all cached: that of the operator, those that are installed with it,
+// that of the reports of nodes, and that of Multus, whose list of sysctls users edit.
 func (s *shared) namespacesOfConfigMaps() []string {
 	return append(s.Registry.Operands().Installed(), s.Namespace, nodereport.Namespace, allowlist.Namespace)
 }

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// split is a manager's cache with another one for a few kinds. A loop starts when all of its cache is filled: what
-// only some loops read, and may read only where a right has been given, must not keep the others waiting. And what a
-// loop keeps of a kind, the objects it selects and the fields it needs of them, is its own business.
+// split is a manager's cache with another one for a few kinds. A controller starts when its whole cache is synced: kinds
+// that only some controllers read, possibly without the permission yet, must not delay the others. The separate cache
+// also has its own selectors and transforms.
 type split struct {
 	cache.Cache
 	own    cache.Cache
@@ -25,13 +25,13 @@ type split struct {
 	scheme *runtime.Scheme
 }
 
-// NeedLeaderElection is false, as it is for the manager's own cache.
+// NeedLeaderElection returns false, like that of the manager's own cache.
 func (s *split) NeedLeaderElection() bool { return false }
 
-// Start fills the cache of the few kinds; the other is the manager's business.
+// Start runs the cache of the few kinds; the manager runs the other one.
 func (s *split) Start(ctx context.Context) error { return s.own.Start(ctx) }
 
-// of returns the cache for the kind of an object or a list. A kind that no one knows is the manager's business.
+// of returns the cache for the kind of an object or a list; that of the manager for an unknown kind.
 func (s *split) of(o runtime.Object) cache.Cache {
 	gvk, err := apiutil.GVKForObject(o, s.scheme)
 	if err != nil {
@@ -66,31 +66,30 @@ func (s *split) IndexField(ctx context.Context, o client.Object, field string, v
 	return s.of(o).IndexField(ctx, o, field, value)
 }
 
-// WaitForCacheSync waits for both.
+// WaitForCacheSync waits for both caches.
 func (s *split) WaitForCacheSync(ctx context.Context) bool {
 	return s.Cache.WaitForCacheSync(ctx) && s.own.WaitForCacheSync(ctx)
 }
 
-// splitManager is a manager whose loops have a cache of their own for a few kinds.
+// splitManager is a manager with a separate cache for a few kinds.
 type splitManager struct {
 	manager.Manager
 	cache  *split
 	client client.Client
 }
 
-// GetCache returns the cache that has these kinds, too.
+// GetCache returns the cache that includes these kinds.
 func (m splitManager) GetCache() cache.Cache { return m.cache }
 
 // GetClient returns a client that reads from that cache.
 func (m splitManager) GetClient() client.Client { return m.client }
 
-// withSecrets makes a manager whose loops may read the Secrets of some namespaces, and has its cache filled.
+// withSecrets returns a manager with a separate cache of the Secrets of some namespaces, which it adds to mgr.
 func withSecrets(mgr manager.Manager, config *rest.Config, namespaces []string) (manager.Manager, error) {
 	return withOwn(mgr, config, map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: inNamespaces(namespaces)}})
 }
 
-// withOwn makes a manager that reads some kinds from a cache of their own, which selects and keeps of them what it is
-// told to, and has that cache filled.
+// withOwn returns a manager with a separate cache for some kinds, each with its own options, which it adds to mgr.
 func withOwn(mgr manager.Manager, config *rest.Config, kinds map[client.Object]cache.ByObject) (manager.Manager, error) {
 	s := &split{Cache: mgr.GetCache(), kinds: map[schema.GroupVersionKind]bool{}, scheme: mgr.GetScheme()}
 	for o := range kinds {

@@ -17,27 +17,27 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// settleCRD is how long changes of CustomResourceDefinitions are collected: a definition is changed several times
-// while it becomes established, and definitions come in groups. A kind is served some time after its definition says so,
-// and nothing reports that; so it is looked again as long as a loop waits for one.
-func settleCRD() []time.Duration {
+// crdDelays returns the delays after a change of a CRD before discovery: a CRD is changed several times while it becomes
+// established, and CRDs are created in groups. Its API becomes available some time after the CRD is established, without
+// an event; so discovery is repeated while a controller waits for it.
+func crdDelays() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
 }
 
-// starter starts loops as soon as the API server serves what they need. What it does not serve is never an error:
-// it may come, and until then the rest works.
+// starter starts controllers as soon as the APIs that they need are available. An unavailable API is no error: it may
+// become available later, and the other controllers work until then.
 type starter struct {
 	*shared
-	// pending are the loops that do not run yet; Start makes them.
+	// pending are the controllers that do not run yet; Start sets them.
 	pending []loop.Spec
-	// add runs what a loop adds to its manager.
+	// add runs a runnable that a controller adds to its manager.
 	add func(manager.Runnable) error
-	// told is what the log says of loops that wait, so that it says it once.
-	told string
+	// logged is the last logged list of waiting controllers, so that it is logged once.
+	logged string
 }
 
-// Start starts the loops that can be started, and the others when a CustomResourceDefinition appears. It returns when all
-// loops have ended: on the first error, or when the context ends. Operands use the API server that is chosen now.
+// Start starts the controllers whose APIs are available, and the others when their CRDs are installed. It returns when all
+// controllers have ended: on the first error, or when the context ends. It chooses the API server for operands first.
 func (s *starter) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s.add = func(r manager.Runnable) error {
@@ -56,7 +56,7 @@ func (s *starter) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// watchDefinitions starts the loops that can be started, until the context ends.
+// watchDefinitions starts controllers when their APIs become available, until the context ends.
 func (s *starter) watchDefinitions(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	informer, err := s.manager.GetCache().GetInformer(ctx, definitions())
@@ -85,7 +85,7 @@ func (s *starter) watchDefinitions(ctx context.Context) error {
 	}
 	var looks []time.Duration
 	if s.announced(ctx) {
-		looks = settleCRD()
+		looks = crdDelays()
 	}
 	for {
 		var next <-chan time.Time
@@ -96,11 +96,11 @@ func (s *starter) watchDefinitions(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			looks = settleCRD()
+			looks = crdDelays()
 			continue
 		case <-next:
 		}
-		if err := s.lookAgain(); err != nil {
+		if err := s.rediscover(); err != nil {
 			return err
 		}
 		if looks = looks[1:]; !s.announced(ctx) {
@@ -109,8 +109,8 @@ func (s *starter) watchDefinitions(ctx context.Context) error {
 	}
 }
 
-// lookAgain asks again which kinds are served, starts what can be, and has the loops look at what has come.
-func (s *starter) lookAgain() error {
+// rediscover repeats discovery, starts the controllers whose APIs are available, and triggers those that run.
+func (s *starter) rediscover() error {
 	s.mapper.Reset()
 	if err := s.startReady(); err != nil {
 		return err
@@ -120,8 +120,8 @@ func (s *starter) lookAgain() error {
 	return nil
 }
 
-// announced reports whether there is a definition of a kind that a loop waits for. A definition is found by its name, which
-// has the kind's plural in it, and some plurals have hyphens.
+// announced reports whether there is a CRD of a kind that a controller waits for. It compares the name of the CRD, which
+// contains the plural of the kind; some plurals have hyphens.
 func (s *starter) announced(ctx context.Context) bool {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(definitions().GroupVersionKind())
@@ -142,7 +142,7 @@ func (s *starter) announced(ctx context.Context) bool {
 	return false
 }
 
-// startReady starts the loops whose kinds are served.
+// startReady starts the controllers whose APIs are available.
 func (s *starter) startReady() error {
 	var waiting []loop.Spec
 	var kinds []string
@@ -165,16 +165,16 @@ func (s *starter) startReady() error {
 		s.Log.Debug("controller started", "controller", l.Name)
 	}
 	s.pending = waiting
-	if told := strings.Join(kinds, ", "); told != s.told {
-		s.told = told
-		if told != "" {
-			s.Log.Info("controllers wait for kinds to be served", "controllers", told)
+	if names := strings.Join(kinds, ", "); names != s.logged {
+		s.logged = names
+		if names != "" {
+			s.Log.Info("controllers wait for kinds to be served", "controllers", names)
 		}
 	}
 	return nil
 }
 
-// start starts a loop, with a cache of its own if it has one.
+// start starts a controller, with its own cache if it has one.
 func (s *starter) start(l loop.Spec, mgr manager.Manager) error {
 	if len(l.Owns) > 0 {
 		var err error
@@ -185,9 +185,9 @@ func (s *starter) start(l loop.Spec, mgr manager.Manager) error {
 	return l.Setup(mgr)
 }
 
-// lateManager is the manager for loops that start while it runs, maybe for a moment only. Adding to a manager that is
-// stopping can block for ever, and with it the stop: the manager waits for the starter, which waits for the manager
-// (runnableGroup.Add holds the lock that its StopAndWait and its reconcile wait for). So nothing is added to it.
+// lateManager is the manager for controllers that start while it runs. Adding to a manager that is stopping can deadlock:
+// the manager waits for the starter, which waits for the manager (runnableGroup.Add holds the lock that its StopAndWait
+// and its reconcile wait for). So nothing is added to it.
 type lateManager struct {
 	manager.Manager
 	add func(manager.Runnable) error
@@ -196,13 +196,13 @@ type lateManager struct {
 // Add runs a runnable until the starter ends.
 func (m lateManager) Add(r manager.Runnable) error { return m.add(r) }
 
-// missing returns a kind that a loop needs and the API server does not serve, or nothing.
+// missing returns a kind that a controller needs and that is not available, or "".
 func (s *starter) missing(l loop.Spec) (string, error) {
 	i := slices.IndexFunc(l.Needs, func(gk schema.GroupKind) bool { return !s.operands.Serves(gk) })
 	if i < 0 {
 		return "", nil
 	}
-	// An API server that does not answer is another matter than one that says no.
+	// An unreachable API server is an error, unlike an unavailable API.
 	if _, err := s.mapper.RESTMapping(l.Needs[i]); err != nil && !meta.IsNoMatchError(err) {
 		return "", fmt.Errorf("ask which kinds are served: %w", err)
 	}

@@ -1,14 +1,17 @@
 package operator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
+	"github.com/cluster-network-operator/cno/internal/controller/nodefight"
 	"github.com/cluster-network-operator/cno/internal/controller/podaddress"
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// statusLoops lists the loops that publish how things stand, and the one that replaces pods with an address of the past.
+// statusLoops lists the controllers that publish conditions, replace pods with outdated addresses, and read the reports of
+// agents about fights on nodes.
 func statusLoops(s *shared) []loop.Spec {
 	publish := &clusterstatus.Controller{
 		Client: s.manager.GetClient(), Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Operands: s.operands, Board: s.board,
@@ -19,5 +22,6 @@ func statusLoops(s *shared) []loop.Spec {
 		Client: s.manager.GetClient(), Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Operands: s.operands, Board: s.board,
 		Events: events{s.manager.GetEventRecorder(podaddress.Name)}, Now: time.Now, Log: s.Log.With("controller", podaddress.Name),
 	}
-	return append(withMetrics(publish.Specs(), clusterstatus.NewMetrics, &publish.Metrics), addresses.Specs()...)
+	fights := &nodefight.Controller{Live: s.manager.GetAPIReader(), Nodes: nodesIn(s.manager.GetCache()), Board: s.board, Now: time.Now}
+	return slices.Concat(withMetrics(publish.Specs(), clusterstatus.NewMetrics, &publish.Metrics), addresses.Specs(), fights.Specs())
 }

@@ -60,8 +60,8 @@ func (c *cluster) remember(change func(*status.Memory)) {
 	}
 }
 
-// told returns the reasons of the events about the network.
-func (c *cluster) told() string {
+// eventReasons returns the reasons of the events about the network.
+func (c *cluster) eventReasons() string {
 	var list eventsv1.EventList
 	if err := c.Client.List(c.t.Context(), &list); err != nil {
 		c.t.Fatal(err)
@@ -81,7 +81,7 @@ func TestClusterOperatorIsMadeAgainAndWorksWithoutANetwork(t *testing.T) {
 	c.start()
 	c.eventually("without a network, that is said", c.says("Degraded", "True", "NoOperConfig"))
 	if got := c.clusterOperator().Status.RelatedObjects; len(got) != 2 || got[0].Name != operatorNamespace {
-		t.Errorf("who collects for support is told of %v", got)
+		t.Errorf("relatedObjects has %v", got)
 	}
 	c.create(newNetwork())
 	c.rolledOut(1)
@@ -123,7 +123,7 @@ func TestWhatIsRememberedOutlivesTheOperator(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("also if someone deletes it", func() bool { return len(c.memory().Installed) > 0 })
+	c.eventually("also if a user deletes it", func() bool { return len(c.memory().Installed) > 0 })
 	r.stop()
 
 	agent := "DaemonSet/" + fakeNamespace + "/" + fakeAgent
@@ -140,14 +140,14 @@ func TestWhatIsRememberedOutlivesTheOperator(t *testing.T) {
 	if got := c.condition("Upgradeable"); got.Status != osv1.ConditionFalse || got.Reason != "RolloutHung" {
 		t.Errorf("upgradeable: %+v", got)
 	}
-	c.eventually("people are told", func() bool { return strings.Contains(c.told(), "RolloutHung") })
+	c.eventually("an event reports it", func() bool { return strings.Contains(c.eventReasons(), "RolloutHung") })
 	c.rolledOut(1)
 	c.eventually("when it gets further, it does not", c.is("Degraded", osv1.ConditionFalse, "AsExpected"))
 	c.eventually("nor is it marked", func() bool {
 		_, marked := c.daemonSet(nil).Annotations[status.AnnotationHung]
 		return !marked
 	})
-	c.eventually("and that it is through is told", func() bool { return strings.Contains(c.told(), "RolloutFinished") })
+	c.eventually("an event reports the end", func() bool { return strings.Contains(c.eventReasons(), "RolloutFinished") })
 }
 
 // daemonSet returns the DaemonSet of the fake, with its status changed if that is asked for.
@@ -157,7 +157,7 @@ func (c *cluster) daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: fakeNamespace, Name: fakeAgent}, &d); err != nil {
 		c.t.Fatal(err)
 	}
-	if change != nil { // whatever else is written to it meanwhile
+	if change != nil { // other writes happen meanwhile
 		before := d.DeepCopy()
 		change(&d)
 		if err := c.Client.Status().Patch(c.t.Context(), &d, client.MergeFrom(before)); err != nil {
@@ -186,7 +186,7 @@ func TestEventsSayWhyPodsAreRefused(t *testing.T) {
 	c.daemonSet(func(d *appsv1.DaemonSet) {
 		d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, DesiredNumberScheduled: 2, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1}
 	})
-	c.eventually("what the DaemonSet waits for is told", func() bool {
+	c.eventually("the condition names what the DaemonSet waits for", func() bool {
 		return strings.Contains(c.condition("Progressing").Message, `pods "fake-agent-" is forbidden: exceeded quota`)
 	})
 	c.eventually("and it is remembered since when", func() bool {

@@ -15,12 +15,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/controller/signer"
 )
 
-// What is kept in memory of the objects that a large cluster has thousands of. Each function is called for an
-// object that no one else sees yet, and returns what is kept of it.
+// The transforms of objects of which a large cluster has thousands. Each function is called with an object that is not
+// shared yet, and returns the trimmed object for the cache.
 
-// trimNode keeps what facts are made of: name, labels, age, internal addresses, kernel and whether the kubelet
-// answers; and its other names, for which certificates are signed. A node as the server sends it is ten kilobytes and
-// more, most of it names of images.
+// trimNode keeps the fields that facts need: name, labels, age, internal addresses, kernel and the condition Ready; and
+// its other names, for which certificates are signed. An untrimmed node has ten kilobytes and more, most of it names of
+// images.
 func trimNode(o any) (any, error) {
 	n, ok := o.(*corev1.Node)
 	if !ok {
@@ -46,7 +46,7 @@ func trimNode(o any) (any, error) {
 	return kept, nil
 }
 
-// nodeLabels keeps the labels by which anything here selects nodes.
+// nodeLabels keeps the labels by which the operator selects nodes.
 func nodeLabels(all map[string]string) map[string]string {
 	kept := map[string]string{}
 	for key, value := range all {
@@ -57,10 +57,10 @@ func nodeLabels(all map[string]string) map[string]string {
 	return kept
 }
 
-// trimPod keeps where a pod runs, whose it is, its addresses on the network of its node, whether it is ready and, if it is not or has
-// crashed often, what keeps it.
+// trimPod keeps the node, the owner, host-network addresses and readiness of a pod and, if it is not ready or has crashed repeatedly,
+// the cause.
 //
-// What the pods of a workload have in common is kept once, in what same remembers of each workload.
+// Values that the pods of a workload have in common are shared by same.
 func (s *same) trimPod(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
@@ -70,7 +70,7 @@ func (s *same) trimPod(o any) (any, error) {
 	kept.Namespace, kept.Labels, kept.OwnerReferences = s.of(p)
 	kept.Spec.NodeName = p.Spec.NodeName
 	kept.Status.Phase = p.Status.Phase
-	if p.Spec.HostNetwork { // its addresses should be those of its node
+	if p.Spec.HostNetwork { // its addresses are compared with those of its node
 		kept.Spec.HostNetwork, kept.Status.PodIPs = true, slices.Clone(p.Status.PodIPs)
 	}
 	kept.Status.Reason, kept.Status.Message = p.Status.Reason, p.Status.Message
@@ -92,16 +92,16 @@ func (s *same) trimPod(o any) (any, error) {
 	return kept, nil
 }
 
-// same is what the pods of a workload have in common: labels and owner are the same for thousands of them.
+// same shares the values that thousands of pods of a workload have in common: labels and owner.
 type same struct {
 	mu    sync.Mutex
 	known map[types.UID]*corev1.Pod
 }
 
-// workloads is for how many owners it is remembered what their pods have in common.
+// workloads is the maximum number of owners whose values are shared.
 const workloads = 64
 
-// of returns the namespace, the labels and the owner of a pod; those of another pod if they are equal.
+// of returns the namespace, the labels and the owner of a pod, shared with another pod if they are equal.
 func (s *same) of(p *corev1.Pod) (string, map[string]string, []metav1.OwnerReference) {
 	if len(p.OwnerReferences) == 0 {
 		return p.Namespace, p.Labels, nil
@@ -119,12 +119,12 @@ func (s *same) of(p *corev1.Pod) (string, map[string]string, []metav1.OwnerRefer
 	return p.Namespace, p.Labels, p.OwnerReferences
 }
 
-// worksFor reports whether a pod is one of a workload's that runs as it should, which is all that is to be known of it.
+// worksFor reports whether a pod of a workload is ready and has not crashed repeatedly, so that no details are needed.
 func worksFor(p *corev1.Pod) bool {
 	return metav1.GetControllerOfNoCopy(p) != nil && p.DeletionTimestamp == nil && !crashedOften(p.Status.ContainerStatuses)
 }
 
-// crashedOften reports whether a container has been started again several times: then it is looked at also while it is
+// crashedOften reports whether a container has been restarted several times: then its state is kept even while it is
 // ready.
 func crashedOften(statuses []corev1.ContainerStatus) bool {
 	const several = 3
@@ -146,8 +146,8 @@ func trimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// trimManagedFields drops which fields have which manager, and keeps who wrote when: it reports how long a rollout
-// has been under way.
+// trimManagedFields drops the fields of managedFields and keeps managers and times, from which the duration of a rollout
+// is computed.
 func trimManagedFields(o any) (any, error) {
 	object, err := meta.Accessor(o)
 	if err != nil {

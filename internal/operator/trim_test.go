@@ -111,7 +111,7 @@ func TestAPodThatWorksIsKeptSmallAndSaysTheSame(t *testing.T) {
 		"one that works":                       {func(*corev1.Pod) {}, true},
 		"on the network of its node":           {func(p *corev1.Pod) { p.Spec.HostNetwork, p.Status.PodIPs = true, []corev1.PodIP{{IP: "192.0.2.1"}} }, true},
 		"no one's, such as a probe":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
-		"not ready: why is to be told":         {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"not ready: the cause is needed":       {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
 		"being deleted: it is not ready to be": {func(p *corev1.Pod) { p.DeletionTimestamp = &since }, false},
 		"crashes over and over":                {func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 9}} }, false},
 	} {

@@ -9,8 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// trustLoops lists the loops that put the proxy of the cluster into force, and give away what is to be trusted. Both only
-// have to do where OpenShift's Proxy is served.
+// trustLoops lists the controllers of the cluster's proxy and of CA bundle injection. Both require OpenShift's Proxy API.
 func trustLoops(s *shared) []loop.Spec {
 	settings := s.Proxy
 	if len(settings.TrustFiles) == 0 {

@@ -24,7 +24,7 @@ func (c *cluster) ready() {
 	_ = c.Client.Status().Update(c.t.Context(), &d) // a conflict: the next look writes it
 }
 
-// waits reports whether a condition says that one thing waits for another, whatever else there is to tell.
+// waits reports whether a condition says that one thing waits for another, among others.
 func (c *cluster) waits(reason, message string) func() bool {
 	return func() bool {
 		for _, name := range []string{"Progressing", "Upgradeable"} {

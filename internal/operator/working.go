@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// workingPod is what is kept of a pod of a workload that is ready: a quarter of a Pod, of which nearly all fields would be
-// empty. There is one on each node for each DaemonSet. Only podsIn reads it from the cache; the cache itself, asked for such
-// a Pod by its name, has an error.
+// workingPod is the cached form of a ready pod of a workload: a quarter of a Pod, of which nearly all fields would be empty.
+// There is one on each node for each DaemonSet. Only podsIn reads it from the cache; Get of the cache returns an error for
+// such a Pod.
 type workingPod struct {
 	metav1.ObjectMeta
 	node string
-	// since is when it became ready.
+	// since is the time at which it became ready.
 	since metav1.Time
-	// addresses are those of a pod on the network of its node; nil for other pods.
+	// addresses are those of a pod on the host network; nil for other pods.
 	addresses []corev1.PodIP
 }
 
-// working keeps a pod that is ready.
+// working returns the cached form of a ready pod.
 func working(p *corev1.Pod) *workingPod {
 	kept := &workingPod{ObjectMeta: p.ObjectMeta, node: p.Spec.NodeName, addresses: p.Status.PodIPs}
 	for _, c := range p.Status.Conditions {
@@ -30,7 +30,7 @@ func working(p *corev1.Pod) *workingPod {
 	return kept
 }
 
-// fill makes a pod the one that was kept. What was in it is gone.
+// fill overwrites a Pod with the cached one.
 func (w *workingPod) fill(p *corev1.Pod) {
 	conditions := p.Status.Conditions[:0]
 	conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.since})
@@ -39,10 +39,10 @@ func (w *workingPod) fill(p *corev1.Pod) {
 	p.Spec.HostNetwork, p.Status.PodIPs = len(w.addresses) > 0, w.addresses
 }
 
-// GetObjectKind returns none, like objects in a cache.
+// GetObjectKind returns an empty kind, as for other objects in a cache.
 func (w *workingPod) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject returns the pod that was kept.
+// DeepCopyObject returns the cached pod as a Pod.
 func (w *workingPod) DeepCopyObject() runtime.Object {
 	p := &corev1.Pod{}
 	w.fill(p)

@@ -19,11 +19,11 @@ const AllowUnsafeAnnotation = annotationPrefix + "allow-unsafe"
 // AllowDeletionAnnotation is the annotation with which a person permits the API server to delete the object.
 const AllowDeletionAnnotation = annotationPrefix + "allow-deletion"
 
-// hashForm is that of the hashes that acknowledge a change.
+// hashForm matches the hashes that acknowledge a change.
 var hashForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// AnnotationProblems are the annotations of a Network that have no effect, because of their value or because the name is misspelled, each
-// as a sentence with the way out. An annotation of a third party is no problem.
+// AnnotationProblems returns a sentence for each annotation of a Network that has no effect because its value is invalid or its name is
+// misspelled, with the way out. Annotations of third parties are skipped.
 func AnnotationProblems(annotations map[string]string) []string {
 	var problems []string
 	if value, set := annotations[PausedAnnotation]; set && value != "true" && value != "false" {

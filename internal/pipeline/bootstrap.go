@@ -18,8 +18,8 @@ type part struct {
 	err      error
 }
 
-// bootstrap lets the provider and every enabled component read the cluster. It never fails itself: what fails is
-// kept in the part, so that one of them does not hold up the others.
+// bootstrap calls Observe of the provider and of every enabled component. It never fails itself: errors are
+// kept in the parts, so that one part does not block the others.
 func bootstrap(ctx context.Context, s *state) error {
 	spec := s.result.Spec
 	if !standIn(s.network) {

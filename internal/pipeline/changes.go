@@ -13,49 +13,49 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Verdict says what becomes of a change.
-type Verdict string
+// Decision is the result of checking a change.
+type Decision string
 
-// The verdicts, from the mildest to the hardest.
+// The decisions, from the least to the most severe.
 const (
-	// Safe: it is made.
-	Safe Verdict = "safe"
-	// NeedsAcknowledgement: it is made once it is acknowledged.
-	NeedsAcknowledgement Verdict = "needs-acknowledgement"
-	// Refused: it is not made.
-	Refused Verdict = "refused"
+	// Safe means that the change is applied.
+	Safe Decision = "safe"
+	// NeedsAcknowledgement means that the change is applied once it is acknowledged.
+	NeedsAcknowledgement Decision = "needs-acknowledgement"
+	// Refused means that the change is not applied.
+	Refused Decision = "refused"
 )
 
 // AcknowledgeAnnotation is the annotation of the Network with which a disruptive change is acknowledged. Its value is
 // the hash of the change: Result.Acknowledgement.
 const AcknowledgeAnnotation = "networkoperator.openshift.io/acknowledge"
 
-// Change is one field whose value is not the one that is applied.
+// Change is one field whose desired value differs from the applied one.
 type Change struct {
 	// Field is the path of the field, for example spec.clusterNetwork[0].cidr.
 	Field string `json:"field"`
-	// Old is the value that is applied, New the one that is wanted, as encoding/json makes them of any JSON; nil is none.
+	// Old is the applied value and New the desired one, as encoding/json decodes them into any; nil means no value.
 	Old any `json:"old"`
 	New any `json:"new"`
-	// Verdict is what becomes of the change.
-	Verdict Verdict `json:"verdict"`
-	// Rule is the rule that the change breaks, and Message says what is wrong and what to do. Both are empty for what
-	// is safe, but that Message may then say what a user will notice.
+	// Decision is the result of checking the change.
+	Decision Decision `json:"decision"`
+	// Rule is the rule that the change violates, and Message the error with its remedy. For a safe change Rule is empty,
+	// and Message is empty or describes what a user will notice.
 	Rule    string `json:"rule,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Class says how the change comes into force, Disruption what users of the network notice of it at worst. What is
-	// refused disrupts nothing: they then say what it would mean.
+	// Class is how the change becomes active, and Disruption its worst effect on users of the network. For a refused change,
+	// which disrupts nothing, they describe the effect that it would have.
 	Class      provider.Class      `json:"class"`
 	Disruption provider.Disruption `json:"disruption"`
 }
 
-// changesOf returns all changes between two filled specifications, in the order of the specification's fields, with
-// their refusals.
+// changesOf returns all changes between two filled specifications with their refusals, in the order of the
+// specification's fields.
 func changesOf(prev, next *operatorv1.NetworkSpec, fields []provider.Field, refused Refusals) []Change {
 	var changes []Change
 	differences("spec", plain(prev), plain(next), func(path string, old, updated any) {
 		f := allowed(fieldOf(fields, path))
-		changes = append(changes, Change{Field: path, Old: old, New: updated, Verdict: Safe, Message: f.Reason, Class: f.Class, Disruption: f.Disruption})
+		changes = append(changes, Change{Field: path, Old: old, New: updated, Decision: Safe, Message: f.Reason, Class: f.Class, Disruption: f.Disruption})
 	})
 	for _, r := range refused {
 		changes = mark(changes, r, fields)
@@ -63,8 +63,8 @@ func changesOf(prev, next *operatorv1.NetworkSpec, fields []provider.Field, refu
 	return changes
 }
 
-// allowed is what a change means that no rule refuses. Of a field that cannot be changed, it is the exception: a pool
-// that grows, a second IP family, another spelling.
+// allowed returns the effect of a change that no rule refuses. For a field that cannot be changed otherwise, that is an
+// exception: a pool that grows, a second IP family, another spelling.
 func allowed(f provider.Field) provider.Field {
 	if f.Class != provider.Forbidden {
 		return f
@@ -82,13 +82,13 @@ func allowed(f provider.Field) provider.Field {
 	return f
 }
 
-// mark gives a refusal to the changes that it is about, or makes one of it. No acknowledgement lifts what cannot work, nor
-// that one thing changes at a time during a migration.
+// mark sets a refusal in the changes of its field, or appends a change if there is none. A change that cannot work, and a
+// second change during a migration, cannot be acknowledged.
 func mark(changes []Change, r Refusal, fields []provider.Field) []Change {
 	f := fieldOf(fields, r.Field)
-	verdict := NeedsAcknowledgement
+	decision := NeedsAcknowledgement
 	if !f.Acknowledge || r.Rule == RuleDuringMigration || r.Rule == RuleLinks || r.Rule == RuleInterfaces {
-		verdict = Refused
+		decision = Refused
 		if f.Class != provider.Migration {
 			f.Class = provider.Forbidden
 		}
@@ -99,25 +99,25 @@ func mark(changes []Change, r Refusal, fields []provider.Field) []Change {
 			continue
 		}
 		found = true
-		if c.Verdict == Safe || verdict == Refused && c.Verdict != Refused {
-			changes[i].Verdict, changes[i].Rule, changes[i].Message = verdict, r.Rule, r.Message
+		if c.Decision == Safe || decision == Refused && c.Decision != Refused {
+			changes[i].Decision, changes[i].Rule, changes[i].Message = decision, r.Rule, r.Message
 			changes[i].Class, changes[i].Disruption = f.Class, f.Disruption
 		}
 	}
 	if !found {
-		changes = append(changes, Change{Field: r.Field, Old: r.Old, New: r.New, Verdict: verdict, Rule: r.Rule, Message: r.Message, Class: f.Class, Disruption: f.Disruption})
+		changes = append(changes, Change{Field: r.Field, Old: r.Old, New: r.New, Decision: decision, Rule: r.Rule, Message: r.Message, Class: f.Class, Disruption: f.Disruption})
 	}
 	return changes
 }
 
-// within reports whether a path is another one, or below it.
+// within reports whether path equals above or is below it.
 func within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // differences calls found for every value that differs between two trees of plain JSON. Lists of the same length are
-// compared entry by entry, others as one value, and so is what one of the trees does not have.
+// compared entry by entry; other lists, and values that only one tree has, are compared as a whole.
 func differences(path string, old, updated any, found func(path string, old, updated any)) {
 	switch o := old.(type) {
 	case map[string]any:
@@ -151,22 +151,22 @@ func keys(a, b map[string]any) []string {
 	return slices.Compact(all)
 }
 
-// verdictOf is the hardest verdict of some changes; Safe for none.
-func verdictOf(changes []Change) Verdict {
-	hardest := Safe
+// decisionOf returns the most severe decision of changes; Safe for none.
+func decisionOf(changes []Change) Decision {
+	worst := Safe
 	for _, c := range changes {
-		if c.Verdict == Refused || c.Verdict == NeedsAcknowledgement && hardest == Safe {
-			hardest = c.Verdict
+		if c.Decision == Refused || c.Decision == NeedsAcknowledgement && worst == Safe {
+			worst = c.Decision
 		}
 	}
-	return hardest
+	return worst
 }
 
-// AcknowledgementPattern is a regular expression for every hash that can acknowledge a change.
+// AcknowledgementPattern is a regular expression that matches the hashes that acknowledge a change.
 const AcknowledgementPattern = "[0-9a-f]{32}"
 
-// acknowledgement is the hash that names exactly some changes of exactly one revision. So it is used up by the
-// rollout of the change, since that is another revision, and it is worth nothing for any other change.
+// acknowledgement returns the hash of changes to one revision. The rollout of the change creates another revision, so
+// that the hash can be used once, and for no other change.
 func acknowledgement(revision int, changes []Change) string {
 	type step struct {
 		Field    string
@@ -187,7 +187,7 @@ func acknowledgement(revision int, changes []Change) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Differences returns the fields in which two specifications differ, without any verdict.
+// Differences returns the fields in which two specifications differ, without decisions.
 func Differences(prev, next *operatorv1.NetworkSpec) []Change {
 	var changes []Change
 	differences("spec", plain(prev), plain(next), func(path string, old, updated any) {

@@ -21,7 +21,7 @@ func disruptive() Pipeline {
 
 func summary(changes []Change) (lines []string) {
 	for _, c := range changes {
-		lines = append(lines, fmt.Sprintf("%s: %v -> %v: %s %s/%s %s", c.Field, c.Old, c.New, c.Verdict, c.Class, c.Disruption, c.Rule))
+		lines = append(lines, fmt.Sprintf("%s: %v -> %v: %s %s/%s %s", c.Field, c.Old, c.New, c.Decision, c.Class, c.Disruption, c.Rule))
 	}
 	return lines
 }

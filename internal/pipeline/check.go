@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// The rules about changes of what is applied, as Refusal.Rule names them.
+// The values of Refusal.Rule for changes of the applied specification.
 const (
 	RuleTypeChange          = "type-change"
 	RuleServiceChange       = "service-network-change"
@@ -24,19 +24,19 @@ const (
 	RuleDuringMigration     = "change-during-migration"
 )
 
-// change is a change of what is applied: both filled.
+// change is a change of the applied specification. Both specifications are filled.
 type change struct {
 	prev, next *operatorv1.NetworkSpec
 	traits     provider.Traits // of next
 	fields     []provider.Field
-	// active is true while the nodes go from one MTU to another, or back.
+	// active is true while an MTU migration or its rollback runs.
 	active   bool
 	platform string
 	services facts.Services
 }
 
-// check refuses changes that would cut or mislead traffic of a network in use. Every unsafe one is told, with what
-// is applied and what is wanted. Whatever is not told is safe.
+// check refuses changes that would interrupt or misdirect traffic of a network in use. It reports every unsafe change
+// with the applied and the desired value; all other changes are safe.
 func check(_ context.Context, s *state) error {
 	prev, next := s.result.Previous, s.result.Spec
 	unserved := s.checkServed()
@@ -57,15 +57,15 @@ func check(_ context.Context, s *state) error {
 	for _, component := range s.registry.Components {
 		errs = append(errs, component.CheckChange(prev, next)...)
 	}
-	return s.judge(refusals(errs, lookupIn(prev), lookupIn(next)))
+	return s.decide(refusals(errs, lookupIn(prev), lookupIn(next)))
 }
 
-// judge lists all changes, and returns those that are refused. What is disruptive but possible is let through once it
-// is acknowledged.
-func (s *state) judge(refused Refusals) error {
+// decide records all changes and returns the refused ones. Changes that are disruptive but possible are accepted once
+// they are acknowledged.
+func (s *state) decide(refused Refusals) error {
 	r := &s.result
 	r.Changes = changesOf(r.Previous, r.Spec, s.registry.Fields(r.Spec.DefaultNetwork.Type), refused)
-	if verdictOf(r.Changes) == NeedsAcknowledgement {
+	if decisionOf(r.Changes) == NeedsAcknowledgement {
 		r.Acknowledgement = acknowledgement(s.in.Revision, r.Changes)
 	}
 	switch {
@@ -89,19 +89,19 @@ func (c change) checkType() field.ErrorList {
 	return field.ErrorList{fieldOf(c.fields, typePath.String()).Forbid(typePath)}
 }
 
-// migrating reports whether a migration is announced, or goes on: nothing else may then move.
+// migrating reports whether a migration is requested or runs: nothing else may change then.
 func (c change) migrating() bool {
 	return c.active || mtuMigration(c.prev) != nil || mtuMigration(c.next) != nil
 }
 
-// checkPools compares the address pools. Converting between one family and two changes both lists, and has rules of
-// its own.
+// checkPools compares the address pools. A conversion between single-stack and dual-stack changes both lists and has
+// its own rules.
 func (c change) checkPools() field.ErrorList {
 	if samePools(c.prev, c.next) {
 		return nil
 	}
-	was, is := len(c.prev.ServiceNetwork), len(c.next.ServiceNetwork)
-	if !c.migrating() && (was == 1 && is == 2 || was == 2 && is == 1) {
+	before, after := len(c.prev.ServiceNetwork), len(c.next.ServiceNetwork)
+	if !c.migrating() && (before == 1 && after == 2 || before == 2 && after == 1) {
 		return c.checkConversion()
 	}
 	return append(c.checkService(), c.checkCluster()...)
@@ -114,17 +114,17 @@ func (c change) checkService() field.ErrorList {
 	if c.migrating() {
 		return field.ErrorList{rules.DuringMigration.Forbidden(servicePath)}
 	}
-	switch right := CorrectedServices(c.prev.ServiceNetwork, c.services); {
-	case right == nil:
+	switch corrected := CorrectedServices(c.prev.ServiceNetwork, c.services); {
+	case corrected == nil:
 		return field.ErrorList{rules.ServiceNetworkChange.Forbidden(servicePath)}
-	case slices.EqualFunc(right, c.next.ServiceNetwork, sameNetwork):
+	case slices.EqualFunc(corrected, c.next.ServiceNetwork, sameNetwork):
 		return nil // Services have addresses of the API server's range, not of the one that was written before
 	default:
-		return field.ErrorList{rules.ServiceNetworkCorrect.Forbidden(servicePath, list(right))}
+		return field.ErrorList{rules.ServiceNetworkCorrect.Forbidden(servicePath, list(corrected))}
 	}
 }
 
-// list writes networks as a sentence has them.
+// list formats networks for a sentence.
 func list(networks []string) string {
 	if len(networks) == 0 {
 		return "nothing"

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// sameNetwork compares networks by meaning: how one is spelled does not matter. What was applied before may have
-// been written by an operator that allowed host bits.
+// sameNetwork compares networks and ignores their spelling. An earlier version of the operator may have applied
+// networks with host bits.
 func sameNetwork(a, b string) bool {
 	if a == b {
 		return true
@@ -33,8 +33,8 @@ func samePools(a, b *operatorv1.NetworkSpec) bool {
 	return sameServices(a, b) && slices.EqualFunc(a.ClusterNetwork, b.ClusterNetwork, sameEntry)
 }
 
-// checkConversion allows a second family to be added or removed, where the platform and the network can do it,
-// and as long as what both sides have stays as it is.
+// checkConversion allows a second IP family to be added or removed if the platform and the network support it and the
+// other family does not change.
 func (c change) checkConversion() field.ErrorList {
 	toDual := len(c.next.ServiceNetwork) == 2
 	var errs field.ErrorList
@@ -58,7 +58,7 @@ func (c change) checkConversion() field.ErrorList {
 	return append(errs, checkConvertedEntries(c.prev.ClusterNetwork, single, dual)...)
 }
 
-// checkConvertedEntries compares the pools of the side with one family with those of the side with two.
+// checkConvertedEntries compares the pools of the single-stack specification with those of the dual-stack one.
 func checkConvertedEntries(prev, single, dual []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	var errs field.ErrorList
 	for i := range min(len(single), len(dual)) {
@@ -77,44 +77,44 @@ func checkConvertedEntries(prev, single, dual []operatorv1.ClusterNetworkEntry) 
 	return errs
 }
 
-// checkCluster compares the pools of pods, when services stay as they are. The first entry is the primary one: it
-// stays the first. The order of the others means nothing to a network that can grow.
+// checkCluster compares the pools of pods. The first entry after the primary one and must stay the first. For a network
+// whose pools can grow, the order of the others has no meaning.
 func (c change) checkCluster() field.ErrorList {
-	was, is := c.prev.ClusterNetwork, c.next.ClusterNetwork
-	if slices.EqualFunc(was, is, sameEntry) {
+	before, after := c.prev.ClusterNetwork, c.next.ClusterNetwork
+	if slices.EqualFunc(before, after, sameEntry) {
 		return nil
 	}
 	if c.migrating() {
 		return field.ErrorList{rules.DuringMigration.Forbidden(clusterPath)}
 	}
-	if len(was) != len(is) {
-		return field.ErrorList{rules.ClusterNetworkEntries.Forbidden(clusterPath, len(was), len(is))}
+	if len(before) != len(after) {
+		return field.ErrorList{rules.ClusterNetworkEntries.Forbidden(clusterPath, len(before), len(after))}
 	}
-	order, ok := match(was, is)
+	order, ok := match(before, after)
 	if !ok {
-		order = identity(len(was))
+		order = identity(len(before))
 	}
 	var errs field.ErrorList
 	if !slices.IsSorted(order) && (!c.traits.GrowPools || order[0] != 0) {
-		errs = append(errs, rules.ClusterNetworkOrder.Forbidden(clusterPath, was[0].CIDR))
+		errs = append(errs, rules.ClusterNetworkOrder.Forbidden(clusterPath, before[0].CIDR))
 	}
 	for i, j := range order {
-		errs = append(errs, c.checkEntry(j, was[i], is[j])...)
+		errs = append(errs, c.checkEntry(j, before[i], after[j])...)
 	}
 	return errs
 }
 
-// checkEntry compares one pool, now at index i of the wanted ones.
-func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.ErrorList {
+// checkEntry compares one pool; i after its index in the desired specification.
+func (c change) checkEntry(i int, before, after operatorv1.ClusterNetworkEntry) field.ErrorList {
 	var errs field.ErrorList
 	path := clusterPath.Index(i)
-	if was.HostPrefix != is.HostPrefix {
+	if before.HostPrefix != after.HostPrefix {
 		errs = append(errs, rules.HostPrefixChange.Forbidden(path.Child("hostPrefix")))
 	}
-	if sameNetwork(was.CIDR, is.CIDR) {
+	if sameNetwork(before.CIDR, after.CIDR) {
 		return errs
 	}
-	from, to := lenient(was.CIDR), lenient(is.CIDR)
+	from, to := lenient(before.CIDR), lenient(after.CIDR)
 	path = path.Child("cidr")
 	switch {
 	case (!from.IsValid() || !to.IsValid() || !sameBase(from, to)) && c.traits.GrowPools:
@@ -122,9 +122,9 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 	case !from.IsValid() || !to.IsValid() || !sameBase(from, to):
 		errs = append(errs, rules.ClusterNetworkChange.Forbidden(path))
 	case to.Bits() > from.Bits():
-		errs = append(errs, rules.ClusterNetworkShrink.Forbidden(path, was.CIDR))
+		errs = append(errs, rules.ClusterNetworkShrink.Forbidden(path, before.CIDR))
 	case !c.traits.GrowPools:
-		errs = append(errs, rules.ClusterNetworkFixed.Forbidden(path, c.traits.Type, was.CIDR))
+		errs = append(errs, rules.ClusterNetworkFixed.Forbidden(path, c.traits.Type, before.CIDR))
 	}
 	return errs
 }
@@ -132,12 +132,12 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 // sameBase reports whether two networks begin at the same address.
 func sameBase(a, b netip.Prefix) bool { return a.Addr() == b.Addr() }
 
-// match finds for every entry the one that it became: the same network, or one with the same base. ok is false if
-// there is an entry that has none, or shares it.
-func match(was, is []operatorv1.ClusterNetworkEntry) (order []int, ok bool) {
+// match maps every previous entry to the index of its next one: the same network, or one with the same base. ok after
+// false if an entry has no counterpart or shares it.
+func match(before, after []operatorv1.ClusterNetworkEntry) (order []int, ok bool) {
 	taken := map[int]bool{}
-	for _, w := range was {
-		j := slices.IndexFunc(is, func(n operatorv1.ClusterNetworkEntry) bool {
+	for _, w := range before {
+		j := slices.IndexFunc(after, func(n operatorv1.ClusterNetworkEntry) bool {
 			return sameNetwork(w.CIDR, n.CIDR) || lenient(w.CIDR).IsValid() && sameBase(lenient(w.CIDR), lenient(n.CIDR))
 		})
 		if j < 0 || taken[j] {

@@ -6,16 +6,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// Choice is a specification that has passed Check and can be rendered, as often as wanted. The zero value cannot.
+// Choice is a specification that has passed Check and can be rendered any number of times. The zero value cannot be rendered.
 type Choice struct {
-	// Result is what the stages up to Check made. It has no outputs.
+	// Result is the result of the stages up to Check. It has no outputs.
 	Result Result
 	s      *state
 }
 
-// Choose runs the stages up to Check for the desired specification. When that is invalid or its change is refused, and there
-// is an applied one, it chooses the applied one instead, which is then neither validated nor checked: a bad edit must not
-// keep the network from being repaired and upgraded. Result.Refused then says why. After an error nothing can be rendered.
+// Choose runs the stages up to Check for the desired specification. If that is invalid or its change is refused, it chooses
+// the applied specification, if there is one, without validating or checking it: an invalid edit must not keep the network
+// from being repaired and upgraded. Result.Refused is then the cause. After an error nothing can be rendered.
 func (p Pipeline) Choose(ctx context.Context, in Input) (Choice, error) {
 	chosen, err := p.choose(ctx, in, false)
 	if err == nil || in.Applied == nil || !refusedBy(err) {
@@ -28,8 +28,8 @@ func (p Pipeline) Choose(ctx context.Context, in Input) (Choice, error) {
 	return fallback, ferr
 }
 
-// ChooseApplied runs the stages up to Check for what is applied, which is neither validated nor checked: while what is
-// desired has to wait. Input.Applied must not be nil.
+// ChooseApplied runs the stages up to Check for the applied specification, which is neither validated nor checked, while the
+// desired one has to wait. Input.Applied must not be nil.
 func (p Pipeline) ChooseApplied(ctx context.Context, in Input) (Choice, error) {
 	in.Desired = in.Applied
 	return p.choose(ctx, in, true)
@@ -41,15 +41,15 @@ func (p Pipeline) choose(ctx context.Context, in Input, trusted bool) (Choice, e
 	return Choice{Result: res, s: s}, err
 }
 
-// Render runs Bootstrap and Render with what is known about the cluster, which may differ from what the specification was chosen
-// with in images and version. The error joins one *Error for each component that failed, as that of Run does.
+// Render runs Bootstrap and Render with facts about the cluster, whose images and version may differ from those at the time of
+// the choice. The error joins one *Error for each component that failed, as that of Run does.
 func (c Choice) Render(ctx context.Context, cluster facts.Cluster) (Result, error) {
 	s := *c.s
 	s.in.Cluster, s.result = cluster, c.Result
 	return s.run(ctx, Bootstrap, Render)
 }
 
-// refusedBy reports whether the fault lies in the desired specification, so that the applied one may do better.
+// refusedBy reports whether the desired specification caused the error, so that the applied one may succeed.
 func refusedBy(err error) bool {
 	switch StageOf(err) {
 	case Merge, Validate, Fill, Check:

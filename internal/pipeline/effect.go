@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// ineffective returns the fields of a specification that are set and have no effect, each with the reason. It refuses
-// none of them: a cluster may have moved here from an operator that implements them.
+// ineffective returns the fields of a specification that are set and have no effect, each with the reason. They are not
+// refused: the cluster may have been migrated from an operator that implements them.
 func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 	var found Refusals
 	values, traits := lookupIn(spec), r.provider(spec.DefaultNetwork.Type).Traits()
@@ -56,12 +56,12 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 	return found
 }
 
-// ownsKubeProxy reports whether a field is one of kube-proxy, which the network runs itself.
+// ownsKubeProxy reports whether a field configures the kube-proxy that the network runs itself.
 func ownsKubeProxy(f provider.Field, t provider.Traits) bool {
 	return t.KubeProxy.Own && (f.Path == "spec.kubeProxyConfig" || strings.HasPrefix(f.Path, "spec.kubeProxyConfig."))
 }
 
-// withoutEffect returns why a field has no effect with a network, as the rest of a sentence; nothing if it has one.
+// withoutEffect returns the reason why a field has no effect with a network, as a predicate; "" if it has one.
 func withoutEffect(f provider.Field, t provider.Traits) string {
 	switch {
 	case f.Unread != "":
@@ -72,7 +72,7 @@ func withoutEffect(f provider.Field, t provider.Traits) string {
 	return ""
 }
 
-// empty reports whether a value is none, or one that asks for nothing.
+// empty reports whether a value is missing or the zero value.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:

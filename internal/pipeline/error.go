@@ -27,7 +27,7 @@ type Error struct {
 	Stage Stage
 	// Component is the component that failed in Bootstrap or Render, and empty in the other stages.
 	Component string
-	// Err is Refusals when the specification is to blame.
+	// Err is Refusals if the specification is the cause.
 	Err error
 }
 
@@ -50,15 +50,15 @@ func StageOf(err error) Stage {
 	return ""
 }
 
-// PanicError is the cause of an *Error when a provider or a component panicked. That is a bug of the program.
+// PanicError is the cause of an *Error when a provider or a component panicked. That is a bug in the operator.
 type PanicError struct {
-	// Value is what was panicked with.
+	// Value is the argument of panic.
 	Value any
 	// Stack is the stack of the goroutine, for the log.
 	Stack []byte
 }
 
-// Error says that this is a bug, and where.
+// Error reports a bug in the operator with the value of the panic.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("bug in the operator, please report it: panic: %v", e.Value)
 }

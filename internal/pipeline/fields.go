@@ -11,10 +11,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// unread is why the two fields that all operators of OpenShift have in common have no effect.
+// unread is the reason why the two fields that all operators of OpenShift have in common have no effect.
 const unread = "the operator does not read it"
 
-// common are the fields that mean the same whatever the network is, but that the pools of some types grow.
+// common returns the fields that have the same meaning for every network type. grows lists the types whose pools can grow.
 func common(grows string) []provider.Field {
 	return []provider.Field{
 		{Path: "spec.managementState", Class: provider.Live, Disruption: provider.NoDisruption,
@@ -42,7 +42,7 @@ func common(grows string) []provider.Field {
 	}
 }
 
-// poolField is the field of a pool's addresses.
+// poolField returns the field of a pool's CIDR.
 func poolField(grows string) provider.Field {
 	f := provider.Field{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage, Grows: grows, Reason: "pods keep the addresses they have", Reader: "internal/pipeline"}
 	if grows != "" {
@@ -56,13 +56,13 @@ func poolField(grows string) provider.Field {
 // thirdParties stands for all types of network that a third party installs.
 const thirdParties = "third-party networks"
 
-// foreign reports whether a third party installs networks of a type; an empty one is none.
+// foreign reports whether a third party installs networks of a type; false for the empty type.
 func (r Registry) foreign(t operatorv1.NetworkType) bool {
 	_, foreign := r.provider(t).(thirdParty)
 	return foreign && t != ""
 }
 
-// growing are the types of network whose pools can grow, with commas between them: that type alone, if it is given.
+// growing returns the network types whose pools can grow, separated by commas; with a type, only that one.
 func (r Registry) growing(t operatorv1.NetworkType) string {
 	if r.foreign(t) {
 		return string(t)
@@ -79,9 +79,9 @@ func (r Registry) growing(t operatorv1.NetworkType) string {
 	return strings.Join(types, ", ")
 }
 
-// Fields returns what a change of each field means for networks of a type, and for every one of a registry if the type
-// is empty; sorted by path. With a type, a field without
-// effect on it disrupts nothing. Its class stays, since admission policies judge by it. An entry stands for all fields below it that have none.
+// Fields returns the effect of a change of each field for networks of a type, or for all networks of the registry if the type
+// is empty, sorted by path. With a type, a field that has no effect on it disrupts nothing, but keeps its class, which admission
+// policies use. An entry also covers the fields below it that have no entry.
 func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
 	fields := common(r.growing(t))
 	for _, p := range r.Providers {
@@ -108,11 +108,10 @@ func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
 	return fields
 }
 
-// indexes are what a path has and the Path of a Field has not.
+// indexes matches the indexes in a path; Field.Path has none.
 var indexes = regexp.MustCompile(`\[[^\]]*\]`)
 
-// fieldOf returns the entry that stands for a path: its own, or the nearest above. Without one the zero Field comes
-// back.
+// fieldOf returns the entry for a path: its own, or the nearest above; the zero Field if there is none.
 func fieldOf(fields []provider.Field, path string) provider.Field {
 	return provider.FieldOf(fields, indexes.ReplaceAllString(path, ""))
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// fill makes every default explicit, so that the record of what is applied says all of it, and a new default of a
-// newer operator does not change a cluster. What an older operator applied is filled first: a setting that it did
-// not have yet then compares equal to its default. On a fresh cluster, what is filled has to fit the links of the nodes.
+// fill makes every default explicit, so that the record of the applied specification is complete and a new default of a
+// newer operator does not change a cluster. It fills the specification that an older operator applied first: a setting
+// that did not exist then compares equal to its default. On a new cluster, the result has to fit the links of the nodes.
 func fill(_ context.Context, s *state) error {
 	prev := s.in.Applied
 	if prev != nil {
@@ -60,17 +60,17 @@ func (s *state) fillOne(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) (*o
 	return out, nil
 }
 
-// standIn reports whether a provider stands for a network that is not rendered here.
+// standIn reports whether a provider represents a network that the operator does not render.
 func standIn(p provider.Provider) bool {
 	_, foreign := p.(thirdParty)
 	return foreign || p.Traits().NotBuilt != ""
 }
 
-// progressDeadline is how many seconds a rollout may stall, unless the user says otherwise. It is what OpenShift's
-// operator waits, and Kubernetes for a Deployment.
+// progressDeadline is the default time in seconds after which a rollout without progress counts as stalled. It is that of
+// OpenShift's operator and of a Deployment in Kubernetes.
 const progressDeadline = 600
 
-// fillShared returns a copy with the defaults that hold for all networks.
+// fillShared returns a copy with the defaults that all networks share.
 func fillShared(spec *operatorv1.NetworkSpec, t provider.Traits) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	if out.ManagementState == "" {
@@ -100,8 +100,8 @@ func fillShared(spec *operatorv1.NetworkSpec, t provider.Traits) *operatorv1.Net
 	return out
 }
 
-// needsHostMTU refuses to go on when a value depends on the MTU of the nodes and that is not known: what is filled
-// now is recorded for good. Whether it does is found by trying two of them, so that no provider has to tell.
+// needsHostMTU returns ErrHostMTUUnknown if a value depends on the MTU of the nodes and that is not known yet, because filled
+// values are recorded permanently. It compares the results for two MTUs, so that providers need not declare the dependency.
 func (s *state) needsHostMTU(filled, prev *operatorv1.NetworkSpec) error {
 	if !s.result.Traits.HostMTU || s.in.Cluster.HostMTU > 0 {
 		return nil

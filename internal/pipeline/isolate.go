@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// denyPolicy is the name of the NetworkPolicy that denies what no other one in its namespace allows.
+// denyPolicy is the name of the NetworkPolicy that denies all traffic that no other one in its namespace allows.
 const denyPolicy = "default-deny"
 
 // isolate returns the NetworkPolicies for the objects of one part: in every namespace one that denies all traffic, and one for each
-// workload on the pod network that allows what the table of workloads has for it. NetworkPolicies do not affect pods on the nodes'
-// network. owners are the objects of the parts before. A workload without rules, and one that is in no table, gets no policy of its own.
+// workload on the pod network with the rules of its provider.Workload. NetworkPolicies do not affect pods on the host network.
+// owners are the objects of the parts before. A workload without rules, and one that is not in known, gets no policy of its own.
 func isolate(objects []manifest.Object, owners map[manifest.Key]string, known []provider.Workload) ([]manifest.Object, error) {
 	isolated := func(namespace string) bool {
 		key := manifest.Key{Kind: "Namespace", Name: namespace}
@@ -53,7 +53,7 @@ func isolate(objects []manifest.Object, owners map[manifest.Key]string, known []
 	return policies, nil
 }
 
-// onPodNetwork reports whether the pods of a workload have addresses of the pod network. A workload without pods has none.
+// onPodNetwork reports whether the pods of a workload use the pod network; false for a workload without pods.
 func onPodNetwork(o *unstructured.Unstructured) bool {
 	pod, found, err := unstructured.NestedMap(o.Object, "spec", "template")
 	if !found || err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// RuleLinks is the rule of what the links of nodes do not carry, as Refusal.Rule names it. No acknowledgement lifts it.
+// RuleLinks is the Refusal.Rule for an MTU that the links of nodes do not carry. It cannot be acknowledged.
 const RuleLinks = "mtu-links"
 
-// RuleInterfaces is the rule of an interface that no node has, as Refusal.Rule names it. No acknowledgement lifts it.
+// RuleInterfaces is the Refusal.Rule for an interface that no node has. It cannot be acknowledged.
 const RuleInterfaces = "interface-missing"
 
-// checkLinks returns what the links of the nodes do not carry, and interfaces that no node has, as far as that is not so already: refusing what is in use
-// would block every other edit, and the conditions report the nodes. The target of a migration is checked when it is
-// announced, and not once nodes have it.
+// checkLinks refuses an MTU that the links of the nodes do not carry and interfaces that no node has. Errors that the applied
+// specification has as well are skipped: refusing them would block every other edit, and the conditions report the nodes.
+// The target of a migration is checked when the migration is requested, not while it runs.
 func (s *state) checkLinks(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	own, ok := s.network.(provider.LinkChecker)
 	if !ok || s.trusted || prev != nil && mtuMigration(next) != nil {

@@ -7,10 +7,10 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// lookup finds the values of fields by the paths that field errors carry. The zero lookup knows no field.
+// lookup finds the values of fields by the paths in field errors. The zero lookup has no fields.
 type lookup struct{ root any }
 
-// lookupIn makes the lookup of a specification, whose fields are below "spec". Of nil it is the zero lookup.
+// lookupIn returns the lookup of a specification, whose fields are below "spec"; the zero lookup for nil.
 func lookupIn(spec *operatorv1.NetworkSpec) lookup {
 	if spec == nil {
 		return lookup{}
@@ -30,7 +30,7 @@ func (l lookup) value(path string) any {
 	return v
 }
 
-// nextStep splits the first field, index or key off a path. It always takes something off.
+// nextStep splits the first field, index or key off a path. rest is always shorter than path.
 func nextStep(path string) (step, rest string) {
 	if path[0] == '[' {
 		if end := strings.IndexByte(path, ']'); end > 0 {

@@ -10,8 +10,8 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// merge copies the specifications, so that nothing after it can change the input, repairs spellings that were
-// accepted once, and finds the provider.
+// merge copies the specifications, so that later stages cannot change the input, corrects spellings that earlier
+// versions accepted, and finds the provider.
 func merge(_ context.Context, s *state) error {
 	if s.in.Desired == nil {
 		return errors.New("there is no specification")
@@ -25,8 +25,8 @@ func merge(_ context.Context, s *state) error {
 	return nil
 }
 
-// canonical returns a copy of a specification in which names that differ from known ones in upper and lower case
-// alone are spelled as they should be. Early versions of the API took any case, and objects from then still exist.
+// canonical returns a copy of a specification in which names that differ from known ones only in case have the known
+// spelling. Early versions of the API accepted any case, and such objects still exist.
 func canonical(spec *operatorv1.NetworkSpec, types []string) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	for _, t := range types {
@@ -53,7 +53,7 @@ func canonicalMacvlan(m *osv1.SimpleMacvlanConfig) {
 	}
 }
 
-// respell replaces a word by the one among names that differs in case alone.
+// respell replaces a word by the one of names that differs only in case.
 func respell[T ~string](word *T, names ...T) {
 	for _, n := range names {
 		if strings.EqualFold(string(*word), string(n)) {

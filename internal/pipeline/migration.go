@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// The least MTU that IPv4 and IPv6 work with (RFC 791, RFC 8200), and the most that the API takes.
+// The minimum MTUs of IPv4 and IPv6 (RFC 791, RFC 8200), and the maximum that the API accepts.
 const (
 	LeastMTU4 = 576
 	LeastMTU6 = 1280
@@ -22,7 +22,7 @@ const (
 
 var migrationPath = specPath.Child("migration", "mtu")
 
-// validateMTUMigration checks the announcement of a change of the MTU by itself.
+// validateMTUMigration checks a requested MTU migration without the applied specification.
 func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	if m.Machine != nil {
@@ -50,7 +50,7 @@ func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *
 	return errs
 }
 
-// mtuMigration returns what a specification announces; nil if that is nothing.
+// mtuMigration returns the MTU migration that a specification requests; nil if there is none.
 func mtuMigration(spec *operatorv1.NetworkSpec) *osv1.MTUMigration {
 	if spec.Migration == nil {
 		return nil
@@ -58,29 +58,29 @@ func mtuMigration(spec *operatorv1.NetworkSpec) *osv1.MTUMigration {
 	return spec.Migration.MTU
 }
 
-// checkMigration checks the announcement of a change of the MTU against what is applied and what links carry, and refuses
-// everything else that needs a rollout from its beginning to its end, so that at every moment one thing changes.
+// checkMigration checks a requested MTU migration against the applied specification and the MTU of links. Until it has
+// ended, it refuses every other change that needs a rollout, so that only one thing changes at a time.
 func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.ErrorList {
-	was, is := mtuMigration(c.prev), mtuMigration(c.next)
-	if was == nil && is == nil && !f.MTUMigration.Active {
+	previous, requested := mtuMigration(c.prev), mtuMigration(c.next)
+	if previous == nil && requested == nil && !f.MTUMigration.Active {
 		return nil
 	}
 	errs := c.checkNothingElse(own)
-	if before, _ := own.PodMTU(c.prev); is == nil {
+	if before, _ := own.PodMTU(c.prev); requested == nil {
 		if after, _ := own.PodMTU(c.next); after != before {
 			errs = append(errs, rules.MigrationEnds.Forbidden(own.MTUPath(), before, after, before))
 		}
 	}
-	if is == nil || equality.Semantic.DeepEqual(was, is) {
+	if requested == nil || equality.Semantic.DeepEqual(previous, requested) {
 		return errs
 	}
 	applied, overhead := own.PodMTU(c.prev)
-	from, to := int(*is.Network.From), int(*is.Network.To)
+	from, to := int(*requested.Network.From), int(*requested.Network.To)
 	at := migrationPath.Child("network")
-	turned := was != nil && was.Network != nil && was.Network.From != nil && was.Network.To != nil && int(*was.Network.From) == to && int(*was.Network.To) == from
+	reversed := previous != nil && previous.Network != nil && previous.Network.From != nil && previous.Network.To != nil && int(*previous.Network.From) == to && int(*previous.Network.To) == from
 	switch {
-	case turned: // the way back
-	case was != nil && !f.MTUMigration.Reached(applied):
+	case reversed: // a rollback
+	case previous != nil && !f.MTUMigration.Reached(applied):
 		errs = append(errs, rules.MigrationTurn.Forbidden(at))
 	case from != applied:
 		errs = append(errs, rules.MigrationFrom.Invalid(at.Child("from"), from, applied))
@@ -91,12 +91,12 @@ func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.
 	return errs
 }
 
-// checkNothingElse refuses changes that are not live, besides those of the pools, which have their own sentence.
+// checkNothingElse refuses changes that are not live, except those of the pools, which have their own rule.
 func (c change) checkNothingElse(own provider.MTUMigrator) field.ErrorList {
 	var errs field.ErrorList
 	differences("spec", plain(c.prev), plain(c.next), func(path string, _, _ any) {
-		for _, ours := range []string{"spec.migration", own.MTUPath().String(), "spec.clusterNetwork", "spec.serviceNetwork"} {
-			if within(path, ours) {
+		for _, allowed := range []string{"spec.migration", own.MTUPath().String(), "spec.clusterNetwork", "spec.serviceNetwork"} {
+			if within(path, allowed) {
 				return
 			}
 		}
@@ -108,7 +108,7 @@ func (c change) checkNothingElse(own provider.MTUMigrator) field.ErrorList {
 	return errs
 }
 
-// pathOf is a path that prints as a text.
+// pathOf returns a path that prints as text.
 func pathOf(text string) *field.Path {
 	return field.NewPath(text)
 }

@@ -2,7 +2,7 @@ package pipeline
 
 import "github.com/cluster-network-operator/cno/internal/provider"
 
-// Operands returns those of every network and component.
+// Operands returns the operands of all networks and components.
 func (r Registry) Operands() provider.Operands {
 	var all []provider.Operands
 	for _, o := range r.owners() {
@@ -13,7 +13,7 @@ func (r Registry) Operands() provider.Operands {
 	return provider.Join(all...)
 }
 
-// owners are all providers and components.
+// owners returns all providers and components.
 func (r Registry) owners() []any {
 	var owners []any
 	for _, p := range r.Providers {

@@ -12,20 +12,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Pair is two networks for one cluster, each with a provider of its own: the one that is applied, and the one that is to replace it.
-// While a cluster goes from one to the other, the objects of both exist. The zero value cannot be rendered.
+// Pair is two networks for one cluster, each with its own provider: the applied one and the one that replaces it.
+// While a cluster migrates from one to the other, the objects of both exist. The zero value cannot be rendered.
 type Pair struct {
-	// From is what is applied. As in ChooseApplied, it is neither validated nor checked.
+	// From is the applied network. As in ChooseApplied, it is neither validated nor checked.
 	From Choice
-	// To is what is desired. Its Changes are those besides the network: the type, and the settings that belong to it.
+	// To is the desired network. Its Changes exclude the network type and the settings of that type.
 	To Choice
 }
 
 // ChoosePair chooses the applied network and the desired one, whose types must differ; Input.Applied must not be nil.
 //
-// What is desired is validated and filled like that of a fresh cluster as far as its network goes, and is checked like any other
-// change in all else: pools, for example, do not change together with the network. The links of nodes must carry it. The error
-// is an *Error, as that of Run; its stage does not tell which of the two failed, its text does.
+// The network of the desired specification is validated and filled as on a new cluster. All other fields are checked like any other
+// change: pools, for example, must not change together with the network. The links of nodes must carry its MTU. The error
+// is an *Error, as that of Run; its text, not its stage, names which of the two failed.
 func (p Pipeline) ChoosePair(ctx context.Context, in Input) (Pair, error) {
 	if in.Applied == nil || in.Desired == nil {
 		return Pair{}, &Error{Stage: Merge, Err: errors.New("choose two networks: there is only one, since nothing is applied or nothing is desired")}
@@ -34,10 +34,10 @@ func (p Pipeline) ChoosePair(ctx context.Context, in Input) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("choose the network that is applied: %w", err)
 	}
-	if was, is := from.Result.Spec.DefaultNetwork.Type, canonical(in.Desired, p.Registry.types()).DefaultNetwork.Type; was == is {
-		return Pair{}, &Error{Stage: Merge, Err: fmt.Errorf("choose two networks: both are of type %s; a change of one network is chosen without a second", is)}
+	if applied, desired := from.Result.Spec.DefaultNetwork.Type, canonical(in.Desired, p.Registry.types()).DefaultNetwork.Type; applied == desired {
+		return Pair{}, &Error{Stage: Merge, Err: fmt.Errorf("choose two networks: both are of type %s; a change of one network is chosen without a second", desired)}
 	}
-	// What is applied, as if it had been applied with the desired network.
+	// The applied specification, as if it had the desired network.
 	beside := in.Applied.DeepCopy()
 	in.Desired.DefaultNetwork.DeepCopyInto(&beside.DefaultNetwork)
 	in.Applied = beside
@@ -56,45 +56,45 @@ func (p Pipeline) ChoosePair(ctx context.Context, in Input) (Pair, error) {
 // Both is a rendered Pair.
 type Both struct {
 	From, To Result
-	// Conflicts are what both networks want and only one can have, in the order of To's objects. A component that both have and
-	// that does not depend on the network is none.
+	// Conflicts are the resources that both networks need and only one can have, in the order of To's objects. A component that
+	// both have and that does not depend on the network is no conflict.
 	Conflicts []Conflict
 }
 
-// Render renders both networks with what is known about the cluster. The error joins those of components that failed in either;
+// Render renders both networks with facts about the cluster. The error joins those of components that failed in either;
 // the outputs of all others are in the result.
 func (p Pair) Render(ctx context.Context, cluster facts.Cluster) (Both, error) {
 	var b Both
-	var was, is error
-	b.From, was = p.From.Render(ctx, cluster)
-	b.To, is = p.To.Render(ctx, cluster)
+	var errFrom, errTo error
+	b.From, errFrom = p.From.Render(ctx, cluster)
+	b.To, errTo = p.To.Render(ctx, cluster)
 	b.Conflicts = slices.Concat(objectConflicts(b.From, b.To), portConflicts(b.From, b.To), p.fileConflicts())
-	if was != nil {
-		was = fmt.Errorf("the network that is applied: %w", was)
+	if errFrom != nil {
+		errFrom = fmt.Errorf("the network that is applied: %w", errFrom)
 	}
-	if is != nil {
-		is = fmt.Errorf("the network that is desired: %w", is)
+	if errTo != nil {
+		errTo = fmt.Errorf("the network that is desired: %w", errTo)
 	}
-	return b, errors.Join(was, is)
+	return b, errors.Join(errFrom, errTo)
 }
 
-// Objects are those of both networks, in the order in which to apply them, each once. Where both have an object, it is that of
-// From, on which pods depend until they have left it.
+// Objects returns the objects of both networks in the order in which to apply them, each once. If both have an object, it is
+// that of From, on which pods depend until they have been migrated.
 func (b Both) Objects() []manifest.Object {
 	all := objectsOf(b.From)
-	has := map[manifest.Key]bool{}
+	seen := map[manifest.Key]bool{}
 	for _, o := range all {
-		has[o.Key()] = true
+		seen[o.Key()] = true
 	}
 	for _, o := range objectsOf(b.To) {
-		if !has[o.Key()] {
+		if !seen[o.Key()] {
 			all = append(all, o)
 		}
 	}
 	return manifest.Sorted(all)
 }
 
-// objectsOf are the objects of all components of a result.
+// objectsOf returns the objects of all components of a result.
 func objectsOf(r Result) []manifest.Object {
 	var all []manifest.Object
 	for _, o := range r.Outputs {
@@ -103,15 +103,15 @@ func objectsOf(r Result) []manifest.Object {
 	return all
 }
 
-// objectConflicts are objects that both have and that differ.
+// objectConflicts returns the objects that both have and that differ.
 func objectConflicts(from, to Result) []Conflict {
-	was := map[manifest.Key]manifest.Object{}
+	previous := map[manifest.Key]manifest.Object{}
 	for _, o := range objectsOf(from) {
-		was[o.Key()] = o
+		previous[o.Key()] = o
 	}
 	var found []Conflict
 	for _, o := range objectsOf(to) {
-		before, both := was[o.Key()]
+		before, both := previous[o.Key()]
 		if both && !equality.Semantic.DeepEqual(before.Object.Object, o.Object.Object) {
 			found = append(found, Conflict{What: o.Key().String(), From: o.Key().String(), To: o.Key().String()})
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Conflict is something that two networks want and only one can have.
+// Conflict is a resource that two networks need and only one can have.
 type Conflict struct {
-	// What is an object by its key, "port 8472/UDP of nodes", or "file /run/x of nodes".
+	// What is the key of an object, "port 8472/UDP of nodes", or "file /run/x of nodes".
 	What string
-	// From and To are the objects that want it, by their keys.
+	// From and To are the keys of the objects that need it.
 	From, To string
 }
 
-// String is the conflict in one sentence, without a full stop.
+// String returns the conflict as one sentence, without a full stop.
 func (c Conflict) String() string {
 	if c.From == c.To {
 		return c.What + " differs between the networks"
@@ -29,28 +29,28 @@ func (c Conflict) String() string {
 	return fmt.Sprintf("%s is needed by %s and by %s", c.What, c.From, c.To)
 }
 
-// port is one of a node.
+// port is a port of a node.
 type port struct {
 	number   int32
 	protocol corev1.Protocol
 }
 
-// portConflicts are ports of nodes that workloads of both networks need: the scheduler would place only one of the two on a node.
+// portConflicts returns the ports of nodes that workloads of both networks need: the scheduler would place only one of the two on a node.
 func portConflicts(from, to Result) []Conflict {
-	was, shared := map[port]string{}, map[manifest.Key]bool{}
+	owners, shared := map[port]string{}, map[manifest.Key]bool{}
 	for _, o := range objectsOf(from) {
 		shared[o.Key()] = true
 		for _, p := range nodePorts(o.Object) {
-			was[p] = o.Key().String()
+			owners[p] = o.Key().String()
 		}
 	}
 	var found []Conflict
 	for _, o := range objectsOf(to) {
-		if shared[o.Key()] { // there is one of it
+		if shared[o.Key()] { // both networks have the same object
 			continue
 		}
 		for _, p := range nodePorts(o.Object) {
-			if before := was[p]; before != "" {
+			if before := owners[p]; before != "" {
 				found = append(found, Conflict{What: fmt.Sprintf("port %d/%s of nodes", p.number, p.protocol), From: before, To: o.Key().String()})
 			}
 		}
@@ -58,7 +58,7 @@ func portConflicts(from, to Result) []Conflict {
 	return found
 }
 
-// nodePorts are the ports of the node that the pods of a workload declare.
+// nodePorts returns the ports of the node that the pods of a workload declare.
 func nodePorts(o *unstructured.Unstructured) []port {
 	if !manifest.IsWorkload(manifest.KeyOf(o).GroupKind()) {
 		return nil
@@ -66,7 +66,7 @@ func nodePorts(o *unstructured.Unstructured) []port {
 	template, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
 	var pod corev1.PodSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, &pod); err != nil {
-		return nil // the API server reports what a workload has wrong
+		return nil // the API server reports errors in a workload
 	}
 	var ports []port
 	for _, c := range pod.Containers {
@@ -79,7 +79,7 @@ func nodePorts(o *unstructured.Unstructured) []port {
 	return ports
 }
 
-// onHost is the port of the node that a port of a pod on the network of its node is; 0 for other pods.
+// onHost returns the port of the node for a port of a pod on the host network; 0 for other pods.
 func onHost(pod *corev1.PodSpec, p corev1.ContainerPort) int32 {
 	if pod.HostNetwork {
 		return p.ContainerPort
@@ -87,7 +87,7 @@ func onHost(pod *corev1.PodSpec, p corev1.ContainerPort) int32 {
 	return 0
 }
 
-// fileConflicts are files of nodes that agents of both networks write.
+// fileConflicts returns the files of nodes that agents of both networks write.
 func (p Pair) fileConflicts() []Conflict {
 	var found []Conflict
 	for _, to := range agentsOf(p.To) {
@@ -102,7 +102,7 @@ func (p Pair) fileConflicts() []Conflict {
 	return found
 }
 
-// agentsOf are the agents that the network of a choice has on nodes.
+// agentsOf returns the agents of the network of a choice.
 func agentsOf(c Choice) []provider.Agent {
 	if owner, ok := c.s.network.(provider.OperandOwner); ok {
 		return owner.Operands().Agents

@@ -61,7 +61,7 @@ func TestConflictsOfTwoNetworksAreReported(t *testing.T) {
 		{why: "different objects", from: []manifest.Object{workload("DaemonSet", "a")}, to: []manifest.Object{workload("DaemonSet", "b")}},
 		{why: "one object that differs", from: []manifest.Object{config("1")}, to: []manifest.Object{config("2")},
 			want: []string{"ConfigMap openshift-flannel/both differs between the networks"}},
-		{why: "one object that is each network's own, whatever it holds", from: []manifest.Object{config("1")}, to: []manifest.Object{config("1")},
+		{why: "one object that is each network's own, with any content", from: []manifest.Object{config("1")}, to: []manifest.Object{config("1")},
 			want: []string{"ConfigMap openshift-flannel/both differs between the networks"}},
 		{why: "one port of nodes", from: []manifest.Object{listening("a", 9102, "TCP", true)}, to: []manifest.Object{listening("b", 9102, "", true)},
 			want: []string{"port 9102/TCP of nodes is needed by DaemonSet openshift-flannel/a and by DaemonSet openshift-flannel/b"}},

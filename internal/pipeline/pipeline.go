@@ -1,15 +1,15 @@
-// Package pipeline turns the network that a user wants into the objects that make it. It is a list of stages,
-// which are the same in the operator and on the command line:
+// Package pipeline renders the objects of the network that a user configures. The operator and the command line run
+// the same stages:
 //
-//	Merge      copies the specification and repairs deprecated spellings
-//	Validate   finds everything that is wrong with it
-//	Fill       makes every default explicit, and carries forward what may not change
-//	Check      refuses changes of what is applied that are unsafe
-//	Bootstrap  lets the provider and the components read from the cluster what they render from
-//	Render     lets them render
+//	Merge      copies the specification and corrects deprecated spellings
+//	Validate   finds all errors in it
+//	Fill       makes every default explicit, and carries forward values that may not change
+//	Check      refuses unsafe changes of the applied specification
+//	Bootstrap  lets the provider and the components read their input from the cluster
+//	Render     renders the objects of the provider and the components
 //
 // The input is never changed, and the same input gives the same output. Only Bootstrap reads, through the reader
-// it is given; nothing here writes to the cluster. No stage panics: a panic of a provider becomes an error.
+// it is given; no stage writes to the cluster. No stage panics: a panic of a provider becomes an error.
 package pipeline
 
 import (
@@ -27,90 +27,88 @@ import (
 // Pipeline runs the stages for the networks and components of a Registry. It keeps no state, and may be used by
 // several goroutines at once.
 type Pipeline struct {
-	// Registry is what can be installed.
+	// Registry has the networks and components that can be installed.
 	Registry Registry
-	// Log gets the stacks of panics, and nothing else. nil is slog.Default.
+	// Log receives only the stacks of panics. nil means slog.Default.
 	Log *slog.Logger
 }
 
-// Input is everything that the stages know.
+// Input is the input of the stages.
 type Input struct {
-	// Desired is the network that the user wants. It must not be nil.
+	// Desired is the network that the user configured. It must not be nil.
 	Desired *operatorv1.NetworkSpec
-	// Applied is the network that was applied last, as it was recorded; nil on a fresh cluster, and when a change
-	// is forced. While one is being rolled out, it is that one: see applied.Record.Baseline.
+	// Applied is the recorded network that was applied last; nil on a new cluster, and when a change is forced. During
+	// a rollout it is the network that is being rolled out: see applied.Record.Baseline.
 	Applied *operatorv1.NetworkSpec
-	// Revision is the number of the revision that Applied is; 0 if that is not known. An acknowledgement is for a change
-	// of this one.
+	// Revision is the number of the revision of Applied; 0 if unknown. An acknowledgement is valid for a change of this
+	// revision.
 	Revision int
-	// Acknowledged is what the user has acknowledged: the Acknowledgement of the very change, or anything else.
+	// Acknowledged is the hash that the user has set. It is effective only if it equals the Acknowledgement of the change.
 	Acknowledged string
-	// Cluster is what is known about the cluster. Offline it may be the zero value; nothing is then checked
-	// against nodes.
+	// Cluster has the facts about the cluster. Offline it may be the zero value; then nothing is checked against nodes.
 	Cluster facts.Cluster
-	// Reader reads the cluster. It is nil offline: then everything is rendered as for a fresh cluster.
+	// Reader reads the cluster. It is nil offline: then everything is rendered as for a new cluster.
 	Reader client.Reader
 }
 
-// Result is what the stages made of the input.
+// Result is the output of the stages.
 type Result struct {
-	// Spec is the specification as far as the stages came: canonical after Merge, with every default after Fill.
+	// Spec is the specification after the last stage that ran: canonical after Merge, with every default after Fill.
 	// It is nil if Merge failed.
 	Spec *operatorv1.NetworkSpec
-	// Previous is Input.Applied with the defaults that a newer operator has and an older one had not recorded.
-	// It is nil before Fill, and when nothing is applied.
+	// Previous is Input.Applied with the defaults that an older operator did not record.
+	// It is nil before Fill, and if nothing is applied.
 	Previous *operatorv1.NetworkSpec
-	// Changes are the fields whose values are not those of Previous, each with its verdict. It is set by Check, whether
-	// or not that refuses any, and nil on a fresh cluster. After Choose they are those of the desired specification,
-	// also when it was put aside.
+	// Changes are the fields whose values differ from those of Previous, each with its decision. Check sets it, whether
+	// or not it refuses any; it is nil on a new cluster. After Choose they are those of the desired specification,
+	// even if that was refused.
 	Changes []Change
-	// Acknowledgement is the hash with which the changes are acknowledged. It is empty when none needs that, or when
-	// one is refused in any case. Acknowledged is true if they were, by it.
+	// Acknowledgement is the hash that acknowledges the changes. It is empty if none needs an acknowledgement, or if one
+	// is refused in any case. Acknowledged is true if Input.Acknowledged equals it.
 	Acknowledgement string
 	Acknowledged    bool
-	// Traits are those of the provider of Spec. For a network that a third party installs, they are all that is
-	// known of it.
+	// Traits are those of the provider of Spec; those assumed of a network that a third party installs.
 	Traits provider.Traits
-	// Outputs are what the provider and the enabled components render, in the order in which to apply them. There
-	// is none for a network that a third party installs.
+	// Outputs are those of the provider and the enabled components, in the order in which to apply them. There is none
+	// for a network that a third party installs.
 	Outputs []ComponentOutput
-	// Warnings are what is wrong with the cluster as it is, where refusing would help no one: the pools that are in
-	// use have no block left for a new node, or contain a node's address.
+	// Warnings are problems of the applied configuration that a refusal would not resolve: the pools that are in use have
+	// no block left for a new node, or contain a node's address.
 	Warnings Refusals
-	// Ineffective are the fields of the specification that are set and have no effect with its type of network, or in
-	// this version. After Choose they are those of the desired specification, also when it was put aside.
+	// Ineffective are the fields of the specification that are set and have no effect with its network type, or in
+	// this version. After Choose they are those of the desired specification, even if that was refused.
 	Ineffective Refusals
-	// Advice is about new pools that are allowed, and that few clusters want. It is for the person who writes them: nothing
-	// is wrong with the cluster.
+	// Advice is about new pools that are allowed but unusual. It is for the author of the specification and reports no
+	// problem of the cluster.
 	Advice Refusals
-	// MTU is the MTU in bytes that pods get; 0 if the provider does not say.
+	// MTU is the MTU of pods in bytes; 0 if the provider does not set it.
 	MTU int
-	// Refused is set by Choose alone: why the desired specification was put aside, and the one that is applied
-	// was used instead. It is an *Error of the stage that refused, and holds Refusals if the user is to blame.
+	// Refused is set only by Choose: the reason why the applied specification was chosen instead of the desired one.
+	// It is an *Error of the stage that refused, and holds Refusals if the specification is the cause.
 	Refused error
 }
 
-// ComponentOutput is what one component wants to be in the cluster.
+// ComponentOutput is the rendered output of one component.
 type ComponentOutput struct {
 	// Name is the type of the default network, or the name of the component: the <Component> in conditions.
 	Name string
 	// Output has the component's objects, labelled, in the order in which to apply them. It is zero if Err is set.
 	Output provider.Output
-	// Err says why the component could not be rendered. What it rendered before must then be kept.
+	// Err is the error that prevented rendering the component. Its existing objects must then be kept.
 	Err error
 }
 
 // Run runs all stages up to and including the last.
 //
-// The error is an *Error that names the stage, or several of them joined. What is wrong with the specification is
-// told all at once: the error then holds Refusals (see RefusalsOf). A component that fails in Bootstrap or Render
-// does not hold up the others: the error joins one *Error for each that failed, and the Result has the outputs of
-// all of them, with Err set in those that failed. After an error of any other stage there are no outputs.
+// The error is an *Error that names the stage, or several of them joined. All errors in the specification are reported
+// at once: the error then holds Refusals (see RefusalsOf). A component that fails in Bootstrap or Render does not block
+// the others: the error joins one *Error for each that failed, and the Result has the outputs of all of them, with Err
+// set in those that failed. After an error of any other stage there are no outputs.
 func (p Pipeline) Run(ctx context.Context, in Input, last Stage) (Result, error) {
 	return p.start(in, false).run(ctx, Merge, last)
 }
 
-// start makes the state in which a run begins. A trusted specification was applied before: it is neither validated nor checked.
+// start returns the initial state of a run. A trusted specification was applied before: it is neither validated nor checked.
 func (p Pipeline) start(in Input, trusted bool) *state {
 	s := &state{registry: p.Registry, in: in, trusted: trusted, log: p.Log}
 	if s.log == nil {
@@ -119,7 +117,7 @@ func (p Pipeline) start(in Input, trusted bool) *state {
 	return s
 }
 
-// run runs the stages from the first to the last of a range.
+// run runs the stages from first to last.
 func (s *state) run(ctx context.Context, first, last Stage) (Result, error) {
 	all := stages()
 	from := slices.IndexFunc(all, func(st stage) bool { return st.name == first })
@@ -137,7 +135,7 @@ func (s *state) run(ctx context.Context, first, last Stage) (Result, error) {
 	return s.result, s.failed()
 }
 
-// stage is one step: a function that makes the state know more.
+// stage is one step: a function that updates the state.
 type stage struct {
 	name Stage
 	run  func(context.Context, *state) error
@@ -147,7 +145,7 @@ func stages() []stage {
 	return []stage{{Merge, merge}, {Validate, validate}, {Fill, fill}, {Check, check}, {Bootstrap, bootstrap}, {Render, render}}
 }
 
-// state is what the stages of one run share.
+// state is the state that the stages of one run share.
 type state struct {
 	registry Registry
 	in       Input

@@ -12,23 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Refusal is one thing that is wrong with a specification, or with a change of what is applied.
+// Refusal is one error in a specification, or in a change of the applied one.
 type Refusal struct {
 	// Field is the path of the field, for example spec.clusterNetwork[0].cidr.
 	Field string `json:"field"`
-	// Old is the value that is applied, for changes alone. New is the value that is refused. Both are nil when
-	// there is no such value; otherwise they are what encoding/json makes of any JSON.
+	// Old is the applied value, only for changes. New is the refused value. Both are nil if there is no such value;
+	// otherwise they have the types into which encoding/json decodes any JSON.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
-	// Rule is the short name of the rule that is broken. It never changes: tools may rely on it.
+	// Rule is the identifier of the violated rule. It never changes: tools may rely on it.
 	Rule string `json:"rule"`
-	// Message says what is wrong, what is allowed and what to do, for people. It does not repeat the field.
+	// Message describes the error, the allowed values and the remedy. It does not repeat the field.
 	Message string `json:"message"`
-	// Acknowledge is the hash with which all changes at once are made nevertheless. It is empty if there is no such way.
+	// Acknowledge is the hash that acknowledges all changes together; empty if they cannot be acknowledged.
 	Acknowledge string `json:"acknowledge,omitempty"`
 }
 
-// String is the field, the values that a change is between, the message, and the rule.
+// String returns the field, the old and new values of a change, the message and the rule.
 func (r Refusal) String() string {
 	values := ""
 	if old, updated := valueText(r.Old), valueText(r.New); r.Old != nil && r.New != nil && !r.names(old, updated) {
@@ -37,15 +37,15 @@ func (r Refusal) String() string {
 	return fmt.Sprintf("%s: %s%s (%s)", r.Field, values, r.Message, r.Rule)
 }
 
-// names reports whether the message has all of some values in it.
+// names reports whether the message contains all values.
 func (r Refusal) names(values ...string) bool {
 	return !slices.ContainsFunc(values, func(v string) bool { return !strings.Contains(r.Message, strings.Trim(v, `"`)) })
 }
 
-// Refusals are all things that are wrong with a specification or a change, at least one.
+// Refusals are all errors in a specification or a change, at least one.
 type Refusals []Refusal
 
-// Error joins all of them in one line, with the way through if there is one.
+// Error joins all refusals in one line, with the way to acknowledge them if there is one.
 func (r Refusals) Error() string {
 	lines := make([]string, len(r))
 	for i, one := range r {
@@ -58,7 +58,7 @@ func (r Refusals) Error() string {
 	return text
 }
 
-// Acknowledge returns the hash with which all of them are made nevertheless, or nothing if one is refused in any case.
+// Acknowledge returns the hash that acknowledges all changes together, or "" if one is refused in any case.
 func (r Refusals) Acknowledge() string {
 	if len(r) == 0 {
 		return ""
@@ -66,18 +66,18 @@ func (r Refusals) Acknowledge() string {
 	return r[0].Acknowledge
 }
 
-// Has reports whether a rule is among those that are broken.
+// Has reports whether a rule is violated.
 func (r Refusals) Has(rule string) bool {
 	return slices.ContainsFunc(r, func(one Refusal) bool { return one.Rule == rule })
 }
 
-// RefusalsOf returns the refusals that an error holds, and nil if the user is not to blame for it.
+// RefusalsOf returns the refusals that an error holds, or nil if the specification is not the cause.
 func RefusalsOf(err error) Refusals {
 	r, _ := errors.AsType[Refusals](err)
 	return r
 }
 
-// defaultRules names the rule of a field error that does not say which one it broke.
+// defaultRule returns the rule of a field error that names none.
 func defaultRule(t field.ErrorType) string {
 	switch t {
 	case field.ErrorTypeRequired:
@@ -94,7 +94,7 @@ func defaultRule(t field.ErrorType) string {
 	return "invalid"
 }
 
-// refusals turns field errors into refusals, each once, in their order. It is nil for none.
+// refusals converts field errors into refusals in their order, without duplicates. It returns nil for none.
 func refusals(errs field.ErrorList, old, updated lookup) Refusals {
 	var out Refusals
 	for _, e := range errs {
@@ -115,7 +115,7 @@ func refusals(errs field.ErrorList, old, updated lookup) Refusals {
 	return out
 }
 
-// Message is the detail of a field error, with the value in front if the detail does not name it.
+// Message returns the detail of a field error, preceded by the value if the detail does not contain it.
 func Message(e *field.Error) string {
 	detail := e.Detail
 	if detail == "" {
@@ -130,8 +130,8 @@ func Message(e *field.Error) string {
 	return detail
 }
 
-// changeMessage is the detail of a field error about a change, with both values in front if they are simple ones and
-// the detail does not name the old one.
+// changeMessage returns the detail of a field error about a change, preceded by both values if they are scalars and
+// the detail does not contain the old one.
 func changeMessage(e *field.Error, r Refusal) string {
 	if e.Detail == "" {
 		return Message(e)
@@ -151,14 +151,14 @@ func simple(v any) bool {
 	return true
 }
 
-// names reports whether a sentence has a value in it, as a word of its own.
+// names reports whether a sentence contains a value as a separate word.
 func names(sentence, value string) bool {
 	bare := strings.Trim(value, `"`)
 	return bare != "" && regexp.MustCompile(`(^|[^\w./-])`+regexp.QuoteMeta(bare)+`($|[^\w/-])`).MatchString(sentence)
 }
 
-// hasValue reports whether the value of a field error says anything: it does not when something is missing, or
-// should not be there at all.
+// hasValue reports whether the value of a field error is meaningful: it is not if the field is missing or must not be
+// set at all.
 func hasValue(e *field.Error) bool {
 	switch e.Type {
 	case field.ErrorTypeRequired, field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeInternal:
@@ -167,7 +167,7 @@ func hasValue(e *field.Error) bool {
 	return plain(e.BadValue) != nil
 }
 
-// valueText writes a value as a user would in YAML, at most 80 bytes of it.
+// valueText formats a value as JSON, truncated to 80 bytes.
 func valueText(v any) string {
 	switch v := plain(v).(type) {
 	case nil:
@@ -191,8 +191,8 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// plain returns a value as encoding/json would read it back: pointers, named types and structs become plain ones.
-// It is nil for what JSON cannot say.
+// plain returns a value as encoding/json decodes it after encoding: without pointers, named types and structs.
+// It returns nil for a value that JSON cannot represent.
 func plain(v any) any {
 	raw, err := json.Marshal(v)
 	if err != nil {

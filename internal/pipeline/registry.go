@@ -8,17 +8,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Registry is what can be installed. The zero value knows no network.
+// Registry has the networks and components that can be installed. The zero value has none.
 type Registry struct {
-	// Providers are the networks that can be chosen by type, the known ones that are not built yet included (see
-	// NotBuilt). Their order is that of the types in messages.
+	// Providers are the networks that can be chosen by type, including known ones that are not implemented yet (see
+	// NotBuilt). Messages list the types in this order.
 	Providers []provider.Provider
-	// Components are what is deployed beside the default network, in the order in which they are applied.
+	// Components are deployed in addition to the default network, in the order in which they are applied.
 	Components []provider.Component
 }
 
-// Check reports what makes a registry unusable: the same type or name twice, or none. It is a bug of the program
-// that made it.
+// Check returns an error if a type or name is empty or registered twice, which is a bug in the binary.
 func (r Registry) Check() error {
 	seen := map[string]bool{}
 	for _, name := range r.names() {
@@ -58,7 +57,7 @@ func (r Registry) built() []string {
 	return types
 }
 
-// provider returns the provider of a type, or the one that stands for networks that a third party installs.
+// provider returns the provider of a type, or a stand-in for a network that a third party installs.
 func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 	for _, p := range r.Providers {
 		if p.Traits().Type == t {
@@ -68,10 +67,10 @@ func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 	return thirdParty{t}
 }
 
-// Traits returns what a type of network can do; that of a third party, what is assumed of it.
+// Traits returns the capabilities of a network type; for that of a third party, the assumed ones.
 func (r Registry) Traits(t operatorv1.NetworkType) provider.Traits { return r.provider(t).Traits() }
 
-// PolicySupport returns what a type of network enforces of NetworkPolicies, and whether the operator installs that type.
+// PolicySupport returns the support of a network type for NetworkPolicies, and whether the operator installs that type.
 func (r Registry) PolicySupport(t operatorv1.NetworkType) (support provider.PolicySupport, installed bool) {
 	for _, p := range r.Providers {
 		if traits := p.Traits(); traits.Type == t {
@@ -81,26 +80,26 @@ func (r Registry) PolicySupport(t operatorv1.NetworkType) (support provider.Poli
 	return provider.PolicySupport{}, false
 }
 
-// MTUMigrator returns the provider of a type as one that changes the MTU itself; nil if it does not.
+// MTUMigrator returns the provider of a type as an MTUMigrator; nil if it does not implement it.
 func (r Registry) MTUMigrator(t operatorv1.NetworkType) provider.MTUMigrator {
 	own, _ := r.provider(t).(provider.MTUMigrator)
 	return own
 }
 
-// Tracer returns the provider of a type as one that explains what becomes of packets; nil if it does not.
+// Tracer returns the provider of a type as a Tracer; nil if it does not implement it.
 func (r Registry) Tracer(t operatorv1.NetworkType) provider.Tracer {
 	own, _ := r.provider(t).(provider.Tracer)
 	return own
 }
 
-// Examiner returns the provider of a type as one that compares its network with the Kubernetes API; nil if it does not.
+// Examiner returns the provider of a type as an Examiner; nil if it does not implement it.
 func (r Registry) Examiner(t operatorv1.NetworkType) provider.Examiner {
 	own, _ := r.provider(t).(provider.Examiner)
 	return own
 }
 
-// Fill returns a copy of a specification with every default explicit, as the stage of that name makes them, without
-// looking at what may be wrong with it. prev is what is applied, nil on a fresh cluster.
+// Fill returns a copy of a specification with every default explicit, as the Fill stage sets them, without
+// validating it. prev is the applied specification; nil on a new cluster.
 func (r Registry) Fill(spec, prev *operatorv1.NetworkSpec, known facts.Cluster) (*operatorv1.NetworkSpec, error) {
 	return (&state{registry: r}).fillOne(canonical(spec, r.types()), prev, known)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// render lets every part make its objects, adds the NetworkPolicies of its namespaces, and marks all of them as the operator's.
-// Like bootstrap, it keeps what fails in the part.
+// render renders the objects of every part, adds the NetworkPolicies of its namespaces, and labels all of them as managed by the
+// operator. Like bootstrap, it keeps errors in the parts.
 func render(_ context.Context, s *state) error {
 	owners := map[manifest.Key]string{}
 	for _, p := range s.parts {
@@ -36,7 +36,7 @@ func render(_ context.Context, s *state) error {
 	return nil
 }
 
-// renderPart renders one part. owners remembers which part has which object: no two may have the same one.
+// renderPart renders one part. owners maps objects to their parts: no two parts may have the same object.
 func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Output, error) {
 	out, err := p.renderer.Render(s.result.Spec, s.in.Cluster)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Ou
 		if o.Object == nil || o.Object.GetAPIVersion() == "" || o.Object.GetKind() == "" || o.Object.GetName() == "" {
 			return provider.Output{}, fmt.Errorf("object %d of %d has no apiVersion, kind or name", i+1, len(out.Objects))
 		}
-		// Renderers may hand out objects that they keep.
+		// Renderers may return objects that they retain.
 		o.Object = o.Object.DeepCopy()
 		if owner := owners[o.Key()] + own[o.Key()]; owner != "" {
 			return provider.Output{}, fmt.Errorf("%s is rendered twice: by %s and %s", o.Key(), owner, p.name)
@@ -77,8 +77,8 @@ func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Ou
 	return out, nil
 }
 
-// stampPods labels the pods of a workload with the component, so that all pods of one can be listed. The version is
-// left out: a new version whose pods are the same must not restart them.
+// stampPods labels the pods of a workload with the component, so that all pods of a component can be listed. It omits the
+// version: a new version must not restart pods that do not change otherwise.
 func stampPods(o *unstructured.Unstructured, component string) error {
 	if !manifest.IsWorkload(manifest.KeyOf(o).GroupKind()) {
 		return nil
@@ -95,15 +95,15 @@ func stampPods(o *unstructured.Unstructured, component string) error {
 	return unstructured.SetNestedStringMap(o.Object, labels, path...)
 }
 
-// addPullSecret has the pods of a workload use a pull secret, unless its name is empty.
+// addPullSecret adds a pull secret to the pods of a workload, unless the name is empty.
 func addPullSecret(o *unstructured.Unstructured, name string) error {
 	if name == "" || !manifest.IsWorkload(manifest.KeyOf(o).GroupKind()) {
 		return nil
 	}
 	path := []string{"spec", "template", "spec", "imagePullSecrets"}
-	have, _, err := unstructured.NestedSlice(o.Object, path...)
+	existing, _, err := unstructured.NestedSlice(o.Object, path...)
 	if err != nil {
 		return err
 	}
-	return unstructured.SetNestedSlice(o.Object, append(have, map[string]any{"name": name}), path...)
+	return unstructured.SetNestedSlice(o.Object, append(existing, map[string]any{"name": name}), path...)
 }

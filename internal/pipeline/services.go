@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// The rules that compare a specification with what the cluster has for Services, as Refusal.Rule names them.
+// The values of Refusal.Rule for conflicts between a specification and the Services of the cluster.
 const (
 	RuleServiceCIDR = "service-network-api-server"
 	RuleUnserved    = "services-unserved"
@@ -21,14 +21,14 @@ const (
 // ServiceProxyPath is the field that decides whether kube-proxy serves Services.
 const ServiceProxyPath = "spec.deployKubeProxy"
 
-// NeedsKubeProxy reports whether the Services of a network of a type are served by this operator's kube-proxy alone. Of
-// a third-party network it is not known, and the answer is no.
+// NeedsKubeProxy reports whether only this operator's kube-proxy serves the Services of a network type. It returns false
+// for a third-party network, of which that is unknown.
 func (r Registry) NeedsKubeProxy(t operatorv1.NetworkType, f facts.Cluster) bool {
 	network := r.provider(t)
 	return !standIn(network) && !network.Traits().ServiceProxy && len(f.Services.Proxies) == 0
 }
 
-// checkServed refuses to remove the only component that serves Services, and warns while there is none, or more than one.
+// checkServed refuses to remove the only component that serves Services, and warns if there is none, or more than one.
 func (s *state) checkServed() field.ErrorList {
 	prev, next := s.result.Previous, s.result.Spec
 	if others := s.in.Cluster.Services.Proxies; deploys(next) && len(others) > 0 {
@@ -68,12 +68,12 @@ func (s *state) validateServiceCIDRs(p pools) field.ErrorList {
 		s.result.Warnings = append(s.result.Warnings, refusals(errs, lookup{}, lookupIn(s.result.Spec))...)
 		return nil
 	case len(applied.ServiceNetwork) == len(s.result.Spec.ServiceNetwork):
-		return nil // Check refuses it: of all changes but a conversion, that to the networks of the API server alone is safe
+		return nil // Check refuses it: except for a conversion, only a change to the networks of the API server is safe
 	}
 	return errs
 }
 
-// serviceMismatch refuses a service network that is not the one of the API server, as far as that is known.
+// serviceMismatch refuses a service network that differs from that of the API server, if that is known.
 func serviceMismatch(p pool, known facts.Services) field.ErrorList {
 	if cidr := known.CIDR(p.prefix); cidr.IsValid() && cidr != p.prefix {
 		return field.ErrorList{rules.ServiceCIDR.Invalid(p.cidrPath, p.text, cidr, cidr)}
@@ -85,17 +85,17 @@ func serviceMismatch(p pool, known facts.Services) field.ErrorList {
 	return nil
 }
 
-// CorrectedServices returns the service networks that the API server has, if those that are applied are others: the one
-// change of them that is safe. It is nil if they are right, or nothing is known.
+// CorrectedServices returns the service networks of the API server if the applied ones differ: changing to them is the
+// only safe change. It returns nil if they are equal or those of the API server are unknown.
 func CorrectedServices(applied []string, known facts.Services) []string {
-	right := slices.Clone(applied)
+	corrected := slices.Clone(applied)
 	for i, text := range applied {
 		if cidr := known.CIDR(lenient(text)); cidr.IsValid() {
-			right[i] = cidr.String()
+			corrected[i] = cidr.String()
 		}
 	}
-	if slices.EqualFunc(applied, right, sameNetwork) {
+	if slices.EqualFunc(applied, corrected, sameNetwork) {
 		return nil
 	}
-	return right
+	return corrected
 }

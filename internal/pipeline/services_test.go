@@ -62,7 +62,7 @@ func TestAWrongServiceNetworkInUseIsReportedAndCanBeCorrected(t *testing.T) {
 		t.Errorf("warnings %v", res.Warnings)
 	}
 	res := mustRun(t, Input{Desired: right, Applied: wrong, Cluster: known}, Check)
-	if len(res.Changes) != 1 || res.Changes[0].Verdict != Safe || !strings.Contains(res.Changes[0].Message, "Services keep their addresses") || len(res.Warnings) > 0 {
+	if len(res.Changes) != 1 || res.Changes[0].Decision != Safe || !strings.Contains(res.Changes[0].Message, "Services keep their addresses") || len(res.Warnings) > 0 {
 		t.Errorf("changes %+v, warnings %v", res.Changes, res.Warnings)
 	}
 	if r := refusalsFor(t, Input{Desired: wrong, Applied: right, Cluster: known}, Check); !r.Has(RuleServiceChange) {

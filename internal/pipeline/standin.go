@@ -13,8 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// thirdParty stands for a network that the operator does not know: a third party installs it. It restricts
-// nothing and renders nothing.
+// thirdParty is the provider of a network that a third party installs. It restricts nothing and renders nothing.
 type thirdParty struct{ name operatorv1.NetworkType }
 
 func (t thirdParty) Traits() provider.Traits {
@@ -35,19 +34,19 @@ func (thirdParty) Observe(context.Context, client.Reader, *operatorv1.NetworkSpe
 	return nil, errNothingToRender
 }
 
-// errNothingToRender cannot be met: Bootstrap asks neither kind of stand-in.
+// errNothingToRender is never returned: Bootstrap calls neither kind of stand-in.
 var errNothingToRender = errors.New("this network has nothing to render")
 
-// NotBuilt returns a provider for a type whose name is known, so that it is not taken for a third party's, but
-// which cannot be installed yet. Validate refuses it with the rule not-built.
+// NotBuilt returns a provider for a known type that cannot be installed yet, so that it is not treated as that of a
+// third party. Validate refuses it with the rule not-built.
 func NotBuilt(t operatorv1.NetworkType) provider.Provider { return notBuilt{thirdParty{t}} }
 
-// notBuilt stands for a network that is known and cannot be installed yet.
+// notBuilt is the provider of a known network that cannot be installed yet.
 type notBuilt struct{ thirdParty }
 
 func (n notBuilt) Traits() provider.Traits {
 	t := n.thirdParty.Traits()
-	t.GrowPools = false // it is not a third party's, whose administrator knows whether its pools do
+	t.GrowPools = false // only the administrator of a third-party network knows whether its pools can grow
 	t.NotBuilt = fmt.Sprintf("network type %s is not built yet", n.name)
 	return t
 }

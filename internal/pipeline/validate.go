@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// The rules that hold for every network, as Refusal.Rule names them.
+// The values of Refusal.Rule that every network has.
 const (
 	RuleTypeRequired     = "type-required"
 	RuleUnknownType      = "unknown-type"
@@ -58,12 +58,12 @@ var (
 	servicePath = specPath.Child("serviceNetwork")
 )
 
-// typoDistance is how many letters a name may differ from that of a known network and still be taken for a typing
-// error, and not for the network of a third party.
+// typoDistance is the maximum edit distance at which a name counts as a misspelled known name, and not as that of a
+// third-party network.
 const typoDistance = 2
 
-// validate finds everything that is wrong with the specification: with what all networks share, then with the
-// settings of the provider, then with those of the components. Networks that are not built yet are refused here.
+// validate finds all errors in the specification: in the fields that all networks share, in the settings of the
+// provider, and in those of the components. It also refuses networks that are not implemented yet.
 func validate(_ context.Context, s *state) error {
 	spec, traits := s.result.Spec, s.result.Traits
 	s.result.Ineffective = s.registry.ineffective(spec)
@@ -91,7 +91,7 @@ func validate(_ context.Context, s *state) error {
 	return refusals(errs, lookup{}, lookupIn(spec))
 }
 
-// validateRollout checks how changes go round the nodes.
+// validateRollout checks spec.rollout.
 func validateRollout(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if spec.Rollout == nil || spec.Rollout.ProgressDeadlineSeconds == nil {
 		return nil
@@ -126,8 +126,7 @@ func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	return field.ErrorList{rules.UnknownType.Invalid(typePath, name, meant)}
 }
 
-// validateSettings refuses the settings of a provider that is not the one chosen: they would have no effect, and
-// anyone who wrote them expects one.
+// validateSettings refuses the settings of other network types, since they would have no effect.
 func validateSettings(spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	n := spec.DefaultNetwork
@@ -150,7 +149,7 @@ func validateSettings(spec *operatorv1.NetworkSpec) field.ErrorList {
 	return errs
 }
 
-// validateLevels checks the words that all operators of OpenShift share.
+// validateLevels checks the management state and the log levels, which all operators of OpenShift share.
 func validateLevels(spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	switch spec.ManagementState {
@@ -172,7 +171,7 @@ func validateLogLevel(name string, level osv1.LogLevel) field.ErrorList {
 	return field.ErrorList{rules.LogLevel.Invalid(specPath.Child(name), level)}
 }
 
-// validateMigration refuses what this operator cannot migrate.
+// validateMigration refuses migrations that the operator does not support.
 func validateMigration(spec *operatorv1.NetworkSpec, t provider.Traits, network provider.Provider) field.ErrorList {
 	m := spec.Migration
 	if m == nil {

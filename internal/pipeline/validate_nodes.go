@@ -14,9 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// validateNodes compares the pools with the nodes of the cluster. What is wrong is refused when the pools are new.
-// When they are those that are applied, it becomes a warning instead: they cannot be changed any more, and refusing
-// would block every other edit, too.
+// validateNodes compares the pools with the nodes of the cluster. Errors of new pools are refusals. Those of applied pools,
+// which cannot be changed any more, are warnings: refusing would block every other edit as well.
 func (s *state) validateNodes(p pools) field.ErrorList {
 	errs := append(s.nodesInPools(p), s.tooManyNodes(p)...)
 	errs = append(errs, s.nodesWithoutFamily(p)...)
@@ -50,8 +49,8 @@ func (s *state) nodesInPools(p pools) field.ErrorList {
 	return errs
 }
 
-// nodesWithoutFamily refuses to add an IP family to a network in use while nodes have no internal address of it: their
-// pods would get addresses that no other node reaches. A node whose addresses are not known yet does not count.
+// nodesWithoutFamily refuses to add an IP family to a network in use while nodes have no internal address of that family:
+// other nodes could not reach the addresses of their pods. Nodes whose addresses are not known yet are ignored.
 func (s *state) nodesWithoutFamily(p pools) field.ErrorList {
 	if s.in.Applied == nil {
 		return nil
@@ -75,7 +74,7 @@ func (s *state) nodesWithoutFamily(p pools) field.ErrorList {
 	return errs
 }
 
-// nodesLacking lists the nodes that have internal addresses, and none of an IP family.
+// nodesLacking returns the nodes that have internal addresses, but none of an IP family.
 func (s *state) nodesLacking(v4 bool) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.in.Cluster.NodeAddresses)) {
@@ -87,12 +86,12 @@ func (s *state) nodesLacking(v4 bool) []string {
 	return names
 }
 
-// some lists up to three of many.
+// some formats a list with at most three entries and the number of the others.
 func some(list []string) string {
 	return phrase.Names(list, 3)
 }
 
-// tooManyNodes refuses pools that have fewer blocks than there are nodes, for each family.
+// tooManyNodes refuses pools that have fewer blocks than the cluster has nodes, for each family.
 func (s *state) tooManyNodes(p pools) field.ErrorList {
 	if !s.result.Traits.HostPrefix || s.in.Cluster.NodeCount <= 0 {
 		return nil
@@ -107,7 +106,7 @@ func (s *state) tooManyNodes(p pools) field.ErrorList {
 				parts = append(parts, fmt.Sprintf("%s with hostPrefix %d", one.prefix, one.hostPrefix))
 			}
 		}
-		// No block at all means that hostPrefix is wrong, which has been told.
+		// No block at all means that hostPrefix is invalid, which has been reported.
 		if total > 0 && total < uint64(s.in.Cluster.NodeCount) {
 			errs = append(errs, rules.PoolCapacity.Forbidden(clusterPath, strings.Join(parts, " and "), total, s.in.Cluster.NodeCount))
 		}

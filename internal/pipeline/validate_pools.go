@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// maxPools is how many entries of each kind are looked at. No one needs as many, and the time and the length of
-// the answer grow with their square.
+// maxPools is the maximum number of entries of each kind that are checked. The time and the length of the result grow
+// with the square of the number.
 const maxPools = 64
 
-// pools are the address pools of a specification, as far as they can be read.
+// pools are the parsed address pools of a specification, at most maxPools of each kind.
 type pools struct {
 	cluster, service []pool
 	total            [2]int // entries written: of clusterNetwork, of serviceNetwork
@@ -48,17 +48,17 @@ func readPools(spec *operatorv1.NetworkSpec) pools {
 func readPool(path, cidrPath *field.Path, text string, hostPrefix uint32) pool {
 	p := pool{path: path, cidrPath: cidrPath, text: text, hostPrefix: hostPrefix}
 	p.prefix, p.err = netaddr.ParseCIDR(text)
-	// The other rules judge the network that was meant.
+	// The other rules use the network without host bits.
 	if e, ok := errors.AsType[*netaddr.HostBitsError](p.err); ok {
 		p.prefix = e.Network
 	}
 	return p
 }
 
-// all returns services before cluster networks: that is the order in which overlaps are told.
+// all returns service networks before cluster networks: that is the order in which overlaps are reported.
 func (p pools) all() []pool { return append(append([]pool(nil), p.service...), p.cluster...) }
 
-// readable reports whether every entry was understood, and there is one of each kind.
+// readable reports whether every entry could be parsed, and there is at least one of each kind.
 func (p pools) readable() bool {
 	for _, one := range p.all() {
 		if one.err != nil {
@@ -76,7 +76,7 @@ func prefixes(list []pool) []netip.Prefix {
 	return out
 }
 
-// validatePools applies the rules for address pools that hold for every network, and those that its traits set.
+// validatePools applies the rules for address pools of every network, and those that depend on its traits.
 func validatePools(p pools, t provider.Traits) field.ErrorList {
 	errs := validateCounts(p, t)
 	for _, one := range p.all() {
@@ -121,7 +121,7 @@ func validateServiceFamilies(p pools) field.ErrorList {
 	return field.ErrorList{rules.ServiceNetworkFamily.Invalid(p.service[1].path, p.service[1].text, netaddr.Version(p.service[1].prefix))}
 }
 
-// validateCIDR refuses what is not exactly a network, and networks that the kernel keeps for itself.
+// validateCIDR refuses text that is no network address, and networks that the kernel reserves.
 func validateCIDR(p pool) field.ErrorList {
 	if p.err != nil {
 		return field.ErrorList{netaddr.Invalid(p.cidrPath, p.text, p.err)}
@@ -132,8 +132,8 @@ func validateCIDR(p pool) field.ErrorList {
 	return nil
 }
 
-// leastServiceBits is how many bits of its service network the API server wants for addresses: it does not start with fewer
-// than 8 addresses.
+// leastServiceBits is the minimum number of host bits of a service network: the API server does not start with fewer than 8
+// addresses.
 const leastServiceBits = 3
 
 func validateServiceSize(p pool) field.ErrorList {
@@ -143,8 +143,8 @@ func validateServiceSize(p pool) field.ErrorList {
 	return field.ErrorList{rules.ServiceNetworkSize.Invalid(p.cidrPath, p.text, 1<<leastServiceBits, p.prefix.Addr().BitLen()-leastServiceBits)}
 }
 
-// validateHostPrefix keeps the block of a node inside its pool, and large enough for a pod. A provider that gives
-// no blocks to nodes may leave hostPrefix out, but may not write nonsense.
+// validateHostPrefix checks that the block of a node is inside its pool and large enough for a pod. hostPrefix is optional
+// for a provider that assigns no blocks to nodes, but must be valid if it is set.
 func validateHostPrefix(p pool, t provider.Traits) field.ErrorList {
 	if !p.prefix.IsValid() || p.hostPrefix == 0 && !t.HostPrefix {
 		return nil
@@ -164,13 +164,13 @@ func validateHostPrefix(p pool, t provider.Traits) field.ErrorList {
 	return nil
 }
 
-// The lengths of blocks that are usual.
+// The usual prefix lengths of blocks.
 const (
 	usualBlock4 = 23
 	usualBlock6 = 64
 )
 
-// usualBlock is an example for the length of a block.
+// usualBlock returns an example of the prefix length of a block.
 func usualBlock(pool netip.Prefix) string {
 	if pool.Addr().Is6() {
 		return fmt.Sprintf("%d is usual", usualBlock6)
@@ -178,7 +178,7 @@ func usualBlock(pool netip.Prefix) string {
 	return fmt.Sprintf("%d gives %d", usualBlock4, netaddr.PodAddresses(pool, usualBlock4))
 }
 
-// blockExample is an example for the length of the blocks of a pool: the usual one, where the pool allows it.
+// blockExample returns an example of the prefix length of the blocks of a pool: the usual one, if the pool allows it.
 func blockExample(pool netip.Prefix, lo, hi int) string {
 	n := usualBlock4
 	if pool.Addr().Is6() {
@@ -213,7 +213,7 @@ func validateOverlaps(p pools) field.ErrorList {
 	return errs
 }
 
-// lenient reads a network without minding host bits. It is invalid if the text is no network at all.
+// lenient parses a network and ignores host bits. The result is invalid if the text is no network.
 func lenient(text string) netip.Prefix {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -222,7 +222,7 @@ func lenient(text string) netip.Prefix {
 	return p.Masked()
 }
 
-// validateFamilies wants pods and services to have the same families, and the network to know them.
+// validateFamilies requires pods and Services to have the same IP families, and the network to support them.
 func validateFamilies(p pools, t provider.Traits) field.ErrorList {
 	if !p.readable() {
 		return nil

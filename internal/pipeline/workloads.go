@@ -69,7 +69,7 @@ func (r Registry) validateWorkloads(spec *operatorv1.NetworkSpec) field.ErrorLis
 	return errs
 }
 
-// validatePlacement refuses to move what has to run on certain nodes, and labels that no node can have.
+// validatePlacement refuses node selectors and affinity for workloads that have to run on certain nodes, and invalid labels.
 func validatePlacement(w operatorv1.Workload, known provider.Workload, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	fixed := func(name string) {
@@ -115,43 +115,43 @@ func validateResources(r *operatorv1.WorkloadResources, at *field.Path) field.Er
 	return errs
 }
 
-// validateTolerations refuses what the API server would refuse in a pod.
+// validateTolerations refuses tolerations that the API server would refuse in a pod.
 func validateTolerations(all []corev1.Toleration, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	wrong := func(path *field.Path, value any, says rules.Sentence) { errs = append(errs, says.Invalid(path, value)) }
+	invalid := func(path *field.Path, value any, rule rules.Sentence) { errs = append(errs, rule.Invalid(path, value)) }
 	for i, t := range all {
 		at := at.Index(i)
 		if t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0 {
-			wrong(at.Child("key"), t.Key, rules.TolerationKey)
+			invalid(at.Child("key"), t.Key, rules.TolerationKey)
 		}
 		switch t.Operator {
 		case "", corev1.TolerationOpEqual:
 			if t.Key == "" {
-				wrong(at.Child("operator"), t.Operator, rules.TolerationNeedsKey)
+				invalid(at.Child("operator"), t.Operator, rules.TolerationNeedsKey)
 			}
 			if len(validation.IsValidLabelValue(t.Value)) > 0 {
-				wrong(at.Child("value"), t.Value, rules.TolerationValue)
+				invalid(at.Child("value"), t.Value, rules.TolerationValue)
 			}
 		case corev1.TolerationOpExists:
 			if t.Value != "" {
-				wrong(at.Child("value"), t.Value, rules.TolerationExists)
+				invalid(at.Child("value"), t.Value, rules.TolerationExists)
 			}
 		default:
-			wrong(at.Child("operator"), t.Operator, rules.TolerationOperator)
+			invalid(at.Child("operator"), t.Operator, rules.TolerationOperator)
 		}
 		switch t.Effect {
 		case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 		default:
-			wrong(at.Child("effect"), t.Effect, rules.TolerationEffect)
+			invalid(at.Child("effect"), t.Effect, rules.TolerationEffect)
 		}
 		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-			wrong(at.Child("tolerationSeconds"), *t.TolerationSeconds, rules.TolerationSeconds)
+			invalid(at.Child("tolerationSeconds"), *t.TolerationSeconds, rules.TolerationSeconds)
 		}
 	}
 	return errs
 }
 
-// validateEnv refuses names that no variable can have, and those that the operator sets.
+// validateEnv refuses invalid names of variables, and those that the operator sets.
 func validateEnv(all []operatorv1.WorkloadVariable, known provider.Workload, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	first := map[string]int{}
@@ -173,10 +173,10 @@ func validateEnv(all []operatorv1.WorkloadVariable, known provider.Workload, at 
 	return errs
 }
 
-// percent are the shares of nodes that may be replaced at once.
+// percent matches the valid percentages of maxUnavailable.
 var percent = regexp.MustCompile(`^([1-9][0-9]?|100)%$`)
 
-// validateUpdate checks how many nodes are replaced at once.
+// validateUpdate checks the updateStrategy of a workload.
 func validateUpdate(w operatorv1.Workload, known provider.Workload, at *field.Path) field.ErrorList {
 	if w.UpdateStrategy == nil {
 		return nil
@@ -191,7 +191,7 @@ func validateUpdate(w operatorv1.Workload, known provider.Workload, at *field.Pa
 	return field.ErrorList{rules.WorkloadUnavailable.Invalid(at.Child("maxUnavailable"), most.String())}
 }
 
-// OverrideWorkload changes a workload in place as the user has overridden it. Objects that are none stay as they are.
+// OverrideWorkload applies the user's overrides to a workload in place. Other objects are not changed.
 func OverrideWorkload(o *unstructured.Unstructured, all []operatorv1.Workload) error {
 	app, _, _ := unstructured.NestedString(o.Object, "spec", "template", "metadata", "labels", labelApp)
 	i := slices.IndexFunc(all, func(w operatorv1.Workload) bool { return w.Name == app })
@@ -212,7 +212,7 @@ func OverrideWorkload(o *unstructured.Unstructured, all []operatorv1.Workload) e
 	return nil
 }
 
-// changed changes the specification of an object as one of a type. What the type does not know is kept out of it: the
+// changed changes the specification of an object as a typed one. Fields that the type does not have are dropped: the
 // operator renders from the same types.
 func changed[T any](o *unstructured.Unstructured, change func(*T)) error {
 	typed := new(T)
@@ -238,7 +238,7 @@ func changed[T any](o *unstructured.Unstructured, change func(*T)) error {
 	return nil
 }
 
-// overridePods changes pods. Their main container is the first.
+// overridePods applies the overrides to a pod template. Its main container is the first.
 func overridePods(pod *corev1.PodSpec, w operatorv1.Workload) {
 	pod.Tolerations = append(pod.Tolerations, w.Tolerations...)
 	if len(w.NodeSelector) > 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// The ways out of a refused change, which every sentence about one ends with.
+// The ways out of a refused change, with which each message ends.
 const (
 	PutBack = "put the old value back"
-	// Force is the way out of a change that no acknowledgement lifts.
+	// Force is the way out of a change that cannot be acknowledged.
 	Force = "or force the change as docs/safety.md describes"
 )
 
-// CheckFields returns every change from prev to next, both filled, that a table of fields refuses: those of fields with a
-// rule in Fixed. What a table cannot express is checked by functions beside it.
+// CheckFields returns an error for every change from prev to next, both filled, of a field with a rule in Fixed. Functions
+// of providers check the changes that the table cannot express.
 func CheckFields(prev, next *operatorv1.NetworkSpec, fields []Field) field.ErrorList {
 	var errs field.ErrorList
 	before, after := ValuesOf(prev), ValuesOf(next)
@@ -38,8 +38,7 @@ func CheckFields(prev, next *operatorv1.NetworkSpec, fields []Field) field.Error
 	return errs
 }
 
-// announced reports whether a specification announces a change of the MTU with both its ends. One that lacks an end is
-// invalid.
+// announced reports whether a specification requests an MTU migration with both MTUs. One without both is invalid.
 func announced(spec *operatorv1.NetworkSpec) bool {
 	if spec == nil || spec.Migration == nil || spec.Migration.MTU == nil || spec.Migration.MTU.Network == nil {
 		return false
@@ -68,23 +67,23 @@ func (f Field) checkLeaf(l Leaf, before, after Values) field.ErrorList {
 	return field.ErrorList{f.Sentence(f.wayOut()).Invalid(path(l.Path), value)}
 }
 
-// Forbid returns the error of the rule Fixed, for a change of the field that a function beside the table finds.
+// Forbid returns the error of the rule Fixed for a change of the field that is found outside the table.
 func (f Field) Forbid(at *field.Path) *field.Error { return f.Sentence(f.wayOut()).Forbidden(at) }
 
-// Sentence is the refusal with a remedy, as a sentence of the rule Fixed.
+// Sentence returns the refusal with a remedy, as a sentence of the rule Fixed.
 func (f Field) Sentence(remedy string) rules.Sentence { return rules.New(f.Fixed, f.Refusal()+remedy) }
 
-// none reports whether the text of a value is that of a field that is left out: empty, or the zero of a number.
+// none reports whether the text of a value is that of an omitted field: empty, or the number zero.
 func none(text string) bool { return text == "" || text == "0" }
 
-// Refusal is the sentence of the rule Fixed: what cannot change and why, without a way out.
+// Refusal returns the sentence of the rule Fixed: subject and reason, without a way out.
 func (f Field) Refusal() string { return "cannot change " + f.subject() + ": " + f.Reason }
 
 func (f Field) subject() string {
 	return cmp.Or(f.Subject, f.Path[strings.LastIndex(f.Path, ".")+1:])
 }
 
-// wayOut ends the message of a refused change. The pipeline adds how to acknowledge one, if that is possible.
+// wayOut returns the end of the message of a refused change. The pipeline adds how to acknowledge it, if that is possible.
 func (f Field) wayOut() string {
 	if f.Acknowledge {
 		return "; " + PutBack
@@ -92,7 +91,7 @@ func (f Field) wayOut() string {
 	return "; " + PutBack + ", " + Force
 }
 
-// Chosen returns which field of Choice values use: the first one, unless another one is set.
+// Chosen returns the field of Choice that values use: the first one, unless another one is set.
 func (f Field) Chosen(v Values) string {
 	for _, name := range f.Choice[1:] {
 		if v.value(f.Path+"."+name) != nil {
@@ -102,8 +101,8 @@ func (f Field) Chosen(v Values) string {
 	return f.Choice[0]
 }
 
-// FieldOf returns the entry of a table that stands for a path without indexes: its own, or the nearest above it.
-// Without one it returns the zero Field.
+// FieldOf returns the entry of a table for a path without indexes: its own, or the nearest above it; the zero Field if
+// there is none.
 func FieldOf(fields []Field, path string) Field {
 	var best Field
 	for _, f := range fields {
@@ -114,17 +113,17 @@ func FieldOf(fields []Field, path string) Field {
 	return best
 }
 
-// Within reports whether a path without indexes is another one, or below it.
+// Within reports whether a path without indexes equals above or is below it.
 func Within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// Leaves returns the fields that the entry stands for: itself, if it has no fields of its own, or else those of them that
-// have no nearer entry in the table.
+// Leaves returns the fields that the entry covers: itself if it has no subfields, or else its subfields without a nearer
+// entry in the table.
 func (f Field) Leaves(fields []Field) []Leaf {
 	return slices.DeleteFunc(LeavesBelow(f.Path), func(l Leaf) bool { return FieldOf(fields, l.Path).Path != f.Path })
 }
 
-// path makes a field path that prints as a text.
+// path returns a field path that prints as text.
 func path(text string) *field.Path { return field.NewPath(text) }

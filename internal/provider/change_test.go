@@ -76,7 +76,7 @@ func TestCheckFields(t *testing.T) {
 		{"the same value", []Field{fixed(flannelConfig + ".backend")}, backend("vxlan"), backend("vxlan"), nil},
 		{"a field that is left out keeps what it has", []Field{fixed(flannelConfig + ".backend")}, backend("vxlan"), nothing, nil},
 		{"a value that was not recorded", []Field{fixed(flannelConfig + ".backend")}, nothing, backend("vxlan"), nil},
-		{"without an acknowledgement, forcing is the way out", []Field{forbidden}, backend("host-gw"), backend("vxlan"), []string{flannelConfig + ".backend: Invalid value" + refused + ", or force the change as docs/safety.md describes"}},
+		{"without an acknowledgement, the change can be forced", []Field{forbidden}, backend("host-gw"), backend("vxlan"), []string{flannelConfig + ".backend: Invalid value" + refused + ", or force the change as docs/safety.md describes"}},
 		{"no rule", []Field{{Path: flannelConfig + ".backend", Class: Forbidden}}, backend("host-gw"), backend("vxlan"), nil},
 		{"having no value is a value", []Field{unset}, link("eth1"), nothing, []string{flannelConfig + `.interface: Invalid value: "": cannot change it: it breaks; put the old value back`}},
 		{"from having no value", []Field{unset}, nothing, link("eth1"), []string{flannelConfig + `.interface: Invalid value: "eth1": cannot change it: it breaks; put the old value back`}},

@@ -11,34 +11,34 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// Form says how the value of a field is written as text, so that the operator and an admission policy, which has nothing
-// but texts to compare with, write the same.
+// Form is the text format of the value of a field, with which the operator and an admission policy, which can compare only
+// texts, write the same text.
 type Form string
 
 const (
-	// Single is a text, a number or a truth value.
+	// Single is a text, a number or a boolean.
 	Single Form = "single"
 	// List is a list of single values, separated by commas.
 	List Form = "list"
 	// Rows is a list of objects, separated by commas: the values of their fields (Leaf.Columns), separated by spaces.
 	Rows Form = "rows"
-	// Lists is a map of names to lists: lines of a name, "=" and its values with commas between them, sorted.
+	// Lists is a map of names to lists: sorted lines with a name, "=" and its values, separated by commas.
 	Lists Form = "lists"
 	// Opaque is any other value. It has no text.
 	Opaque Form = "opaque"
 )
 
-// Leaf is a field of the specification that is compared as a whole: it has no fields of its own, or they are those of
-// the elements of a list.
+// Leaf is a field of the specification that is compared as a whole: it has no subfields except those of the elements of a
+// list.
 type Leaf struct {
-	// Path is that of the field, without indexes, from "spec".
+	// Path is the path of the field, without indexes, from "spec".
 	Path string
 	Form Form
 	// Columns are the names of the fields of a row; nil for other forms.
 	Columns []string
 }
 
-// Cleared returns a copy of a specification without a value of the field. A key of a map stays as it is.
+// Cleared returns a copy of a specification without a value of the field. A key of a map is not changed.
 func (l Leaf) Cleared(spec *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	if out != nil {
@@ -70,9 +70,9 @@ func clearField(v reflect.Value, names []string) {
 // LeavesOf returns the leaves of the specification of another kind, whose Go type is T.
 func LeavesOf[T any]() []Leaf { return leavesOf("spec", reflect.TypeFor[T]()) }
 
-// LeavesBelow returns the leaves of the specification at and below a path, in the order of the types of the API: their
-// names and forms are those of the Go types, so that a new field is among them. A path that does not exist has none,
-// but that of a key of a map is a leaf of the form List.
+// LeavesBelow returns the leaves of the specification at and below a path, in the order of the API types. Their names and
+// forms come from the Go types, so that new fields are included. A path that does not exist has none, but that of a key of
+// a map is a leaf of the form List.
 func LeavesBelow(path string) []Leaf {
 	var found []Leaf
 	for _, l := range allLeaves {
@@ -86,7 +86,7 @@ func LeavesBelow(path string) []Leaf {
 	return found
 }
 
-// allLeaves are the leaves of the specification. No one changes them.
+// allLeaves are the leaves of the specification. They must not be changed.
 var allLeaves = leavesOf("spec", reflect.TypeFor[operatorv1.NetworkSpec]())
 
 func leavesOf(path string, t reflect.Type) []Leaf {
@@ -108,7 +108,7 @@ func leavesOf(path string, t reflect.Type) []Leaf {
 	return all
 }
 
-// pointed is a type without the pointers to it.
+// pointed returns a type without pointers.
 func pointed(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -116,12 +116,12 @@ func pointed(t reflect.Type) reflect.Type {
 	return t
 }
 
-// marshals reports whether values of a type decide themselves how they are written.
+// marshals reports whether a type has its own JSON encoding.
 func marshals(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
 
-// jsonName is the name of a field in JSON: "-" if it has none, empty if its own fields take its place.
+// jsonName returns the name of a field in JSON: "-" if it has none, "" if it is inlined.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -167,7 +167,7 @@ func single(t reflect.Type) bool {
 	return false
 }
 
-// Values are those of a specification, as JSON has them. The zero value has none.
+// Values are the values of a specification as decoded JSON. The zero value has none.
 type Values struct{ spec any }
 
 // ValuesOf returns the values of a specification; nil has none.
@@ -183,7 +183,7 @@ func ValuesOf(spec *operatorv1.NetworkSpec) Values {
 	return v
 }
 
-// value is that of a field, by its path without indexes; nil is none.
+// value returns the value of a field by its path without indexes; nil if there is none.
 func (v Values) value(path string) any {
 	at := v.spec
 	for _, name := range strings.Split(path, ".")[1:] {
@@ -196,7 +196,7 @@ func (v Values) value(path string) any {
 	return at
 }
 
-// Text is the value of the field in some values, by its form; empty if there is none.
+// Text returns the text of the field in values, in its form; "" if there is none.
 func (l Leaf) Text(v Values) string {
 	value := v.value(l.Path)
 	switch l.Form {

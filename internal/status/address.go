@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeAddresses are the internal addresses of a node, in its order.
+// NodeAddresses returns the internal addresses of a node in the order of its status.
 func NodeAddresses(n *corev1.Node) []string {
 	var all []string
 	for _, a := range n.Status.Addresses {
@@ -17,10 +17,10 @@ func NodeAddresses(n *corev1.Node) []string {
 	return all
 }
 
-// OutdatedAddress finds an address of a pod on the network of its node which is none of those that the node has now. The kubelet never
-// changes the addresses of such a pod, so that EndpointSlices, and metrics through them, lead nowhere until the pod is replaced. Pods
-// that are being deleted, pods on the pod network and nodes without addresses have none.
-func OutdatedAddress(p *corev1.Pod, now []string) (address string, is bool) {
+// OutdatedAddress returns an address of a pod on the host network that its node no longer has. The kubelet never changes the
+// addresses of such a pod, so that EndpointSlices contain an invalid address until the pod is replaced. outdated is false for pods
+// that are being deleted, pods on the pod network and nodes without addresses.
+func OutdatedAddress(p *corev1.Pod, now []string) (address string, outdated bool) {
 	if !p.Spec.HostNetwork || p.DeletionTimestamp != nil || len(now) == 0 {
 		return "", false
 	}

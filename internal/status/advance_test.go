@@ -23,7 +23,7 @@ func TestPodsThatAreCreatedRepeatedlyAreNoProgress(t *testing.T) {
 			var got string
 			for minute := range int32(13) {
 				in.Now = now.Add(time.Duration(minute) * time.Minute)
-				pod := Pod{Name: "p", Node: "n", Trouble: Starting, Created: in.Now, Since: in.Now}
+				pod := Pod{Name: "p", Node: "n", Problem: Starting, Created: in.Now, Since: in.Now}
 				in.Live = []Live{with(healthy(agent, pod), func(l *Live) {
 					l.Revision, l.Desired, l.Current, l.Available, l.Updated = "r2", 20, 20, 19, tc.updated(minute)
 				})}
@@ -44,7 +44,7 @@ func TestProgressIsNotedOnceAMinute(t *testing.T) {
 	changes := 0
 	for second := range int32(180) {
 		in.Now = now.Add(time.Duration(second) * time.Second)
-		in.Live = []Live{with(healthy(agent, Pod{Name: "p", Node: "n", Trouble: Starting, Created: in.Now, Since: in.Now}), func(l *Live) {
+		in.Live = []Live{with(healthy(agent, Pod{Name: "p", Node: "n", Problem: Starting, Created: in.Now, Since: in.Now}), func(l *Live) {
 			l.Revision, l.Desired, l.Current, l.Available, l.Updated = "r2", 5000, 5000, 4999, 20*second
 		})}
 		d := Decide(in)

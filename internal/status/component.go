@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// judge looks at the workloads of all components and returns what they give rise to. It adds to the
-// decision when to look again, and what is remembered of workloads.
-func judge(in Input, d *Decision) []Finding {
+// workloadFindings returns the findings about the workloads of all components. It adds the time of the next decision and
+// the memory of workloads to the decision.
+func workloadFindings(in Input, d *Decision) []Finding {
 	live := map[string]Live{}
 	for _, l := range in.Live {
 		live[l.id()] = l
@@ -19,7 +19,7 @@ func judge(in Input, d *Decision) []Finding {
 	for _, w := range in.Wanted {
 		l, exists := live[w.id()]
 		l.Workload = w
-		v := d.follow(in, l, exists)
+		v := d.observeRollout(in, l, exists)
 		views = append(views, v)
 		findings = append(findings, v.findings(d)...)
 	}
@@ -27,14 +27,14 @@ func judge(in Input, d *Decision) []Finding {
 	return append(findings, unavailable(in, d, views)...)
 }
 
-// follow notes how far the rollout of a workload is.
-func (d *Decision) follow(in Input, l Live, exists bool) view {
-	v := view{Live: l, now: in.Now, deadline: cmp.Or(in.Deadline, hungAfter), exists: exists, installed: wasAvailable(in, l.Component)}
+// observeRollout returns the view of a workload and records the progress of its rollout.
+func (d *Decision) observeRollout(in Input, l Live, exists bool) view {
+	v := view{Live: l, now: in.Now, deadline: cmp.Or(in.Deadline, stalledAfter), exists: exists, installed: wasAvailable(in, l.Component)}
 	if !exists {
 		return v
 	}
 	var again time.Duration
-	v.troubled, again = troubled(l.Pods, in.Now)
+	v.failing, again = withProblems(l.Pods, in.Now)
 	d.again(again)
 	before, known := in.Memory.Rollouts[l.id()]
 	r := before
@@ -45,7 +45,7 @@ func (d *Decision) follow(in Input, l Live, exists bool) view {
 				r.Since = l.Changed
 			}
 		}
-		if r.Since.After(in.Now) { // a clock was set back
+		if r.Since.After(in.Now) { // the clock was set back
 			r.Since = in.Now
 		}
 		r.advance(l, in.Now)
@@ -62,71 +62,71 @@ func (d *Decision) follow(in Input, l Live, exists bool) view {
 	}
 	v.counted, again = v.count()
 	d.again(again)
-	d.tellRollout(v, before, r)
+	d.addRolloutEvents(v, before, r)
 	return v
 }
 
-// identity is the part of a workload that tells it from others.
+// identity returns the part of a workload that identifies it.
 func identity(w Workload) Workload {
 	return Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 }
 
-// findings are those of one workload.
+// findings returns the findings about one workload.
 func (v view) findings(d *Decision) []Finding {
 	var findings []Finding
 	finding := func(s state, message string) Finding {
 		return Finding{Component: v.Component, Effect: s.Effect, Reason: s.Reason, Message: v.Workload.String() + " " + message,
 			Aside: v.NonCritical, Subject: v.id()}
 	}
-	on, message, moving := first(waiting(), v, d)
-	trouble, why, ill := first(troubling(), v, d)
-	if moving {
-		if len(v.troubled) > 0 && trouble.Reason != RolloutHung {
-			message += ": " + describe(v.troubled)
+	progress, message, progressing := first(progressingStates(), v, d)
+	problem, why, degraded := first(degradedStates(), v, d)
+	if progressing {
+		if len(v.failing) > 0 && problem.Reason != RolloutHung {
+			message += ": " + describe(v.failing)
 		}
 		if v.Refused != "" {
 			message += ": its pods cannot be created: " + v.Refused
 		}
-		findings = append(findings, finding(on, message))
+		findings = append(findings, finding(progress, message))
 	}
-	if !ill {
+	if !degraded {
 		return findings
 	}
-	f := finding(trouble, why)
-	if trouble.Reason != RolloutHung {
-		f.Since = troubledSince(v.counted)
+	f := finding(problem, why)
+	if problem.Reason != RolloutHung {
+		f.Since = problemSince(v.counted)
 		return append(findings, f)
 	}
 	f.Immediate = true
-	d.Stuck = append(d.Stuck, identity(v.Workload))
-	if d.Hung = strings.TrimPrefix(d.Hung+"; "+f.Message, "; "); len(d.Hung) > longestLine {
-		d.Hung = shorten(d.Hung)
+	d.StalledWorkloads = append(d.StalledWorkloads, identity(v.Workload))
+	if d.Stalled = strings.TrimPrefix(d.Stalled+"; "+f.Message, "; "); len(d.Stalled) > longestLine {
+		d.Stalled = shorten(d.Stalled)
 	}
 	no := f
 	no.Effect = NotUpgradeable
 	return append(findings, f, no)
 }
 
-// first returns the first of some states that holds for a workload.
+// first returns the first of the states that holds for a workload.
 func first(states []state, v view, d *Decision) (state, string, bool) {
 	for _, s := range states {
-		message, yes, again := s.holds(v)
+		message, ok, again := s.holds(v)
 		d.again(again)
-		if yes {
+		if ok {
 			return s, message, true
 		}
 	}
 	return state{}, "", false
 }
 
-// downSince is since when a workload that is down has been so.
+// downSince returns the time since which a workload is down.
 func (v view) downSince(in Input, d *Decision) time.Time {
 	return in.since(d, "down/"+v.id(), v.wentDown())
 }
 
-// unavailable finds the components that do not work: a critical DaemonSet of theirs has no available pod, or
-// none of their critical Deployments has. (One Deployment of several may be down: it is one member of many.) What has
-// never worked is no news.
+// unavailable returns findings about components that are down: a critical DaemonSet of the component has no available pod,
+// or none of its critical Deployments has one. (One Deployment of several may be down.) It skips components that have never
+// been available.
 func unavailable(in Input, d *Decision, views []view) []Finding {
 	var findings []Finding
 	type group struct {

@@ -8,15 +8,15 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 )
 
-// The conditions that tools know that understand kstatus: kubectl wait, Helm, Argo CD and Flux.
+// The conditions that kstatus defines, which kubectl wait, Helm, Argo CD and Flux use.
 const (
 	ready       = "Ready"
 	reconciling = "Reconciling"
 	stalled     = "Stalled"
 )
 
-// condition makes the condition for findings of one effect: none means that all is well. The reason is that
-// of the first, the message has all of them.
+// condition returns the condition for findings of one effect; without findings it has the reason AsExpected. The reason is
+// that of the first finding, and the message contains all of them.
 func condition(component string, effect Effect, findings []Finding) osv1.OperatorCondition {
 	good, bad := osv1.ConditionFalse, osv1.ConditionTrue
 	if effect == Unavailable || effect == NotUpgradeable {
@@ -29,7 +29,7 @@ func condition(component string, effect Effect, findings []Finding) osv1.Operato
 	return c
 }
 
-// note gives Available=True of a component what people should know although nothing is wrong.
+// note sets the message of Available=True of a component to its Noted findings.
 func note(conditions []osv1.OperatorCondition, findings []Finding, component string) {
 	var noted []Finding
 	for _, f := range findings {
@@ -44,8 +44,8 @@ func note(conditions []osv1.OperatorCondition, findings []Finding, component str
 	}
 }
 
-// componentConditions are Available, Progressing and Degraded of a component. A component without workloads
-// has Available and Progressing only while there is something to say.
+// componentConditions returns Available, Progressing and Degraded of a component. A component without workloads
+// has Available and Progressing only while it has such findings.
 func componentConditions(name string, in Input, findings []Finding) []osv1.OperatorCondition {
 	hasWorkloads := slices.ContainsFunc(in.Wanted, func(w Workload) bool { return w.Component == name })
 	noted := slices.ContainsFunc(findings, func(f Finding) bool { return f.Component == name && f.Effect == Noted })
@@ -71,7 +71,7 @@ func about(findings []Finding, component string, effect Effect) []Finding {
 	return found
 }
 
-// controllerConditions are those of the controllers that have something to say.
+// controllerConditions returns the conditions of the controllers that have findings.
 func controllerConditions(findings []Finding) []osv1.OperatorCondition {
 	var conditions []osv1.OperatorCondition
 	for _, name := range controllers {
@@ -84,8 +84,8 @@ func controllerConditions(findings []Finding) []osv1.OperatorCondition {
 	return conditions
 }
 
-// progress are the conditions that kstatus knows. Ready is that the network is as the specification has it and works,
-// Stalled that it will not become so without a person.
+// progress returns the conditions that kstatus defines. Ready means that the network matches the specification and works,
+// Stalled that user action is required.
 func progress(in Input, conditions []osv1.OperatorCondition, findings []Finding) []osv1.OperatorCondition {
 	all := osv1.OperatorCondition{Type: ready, Status: osv1.ConditionTrue, Reason: AsExpected}
 	moving := osv1.OperatorCondition{Type: reconciling, Status: osv1.ConditionFalse, Reason: AsExpected}
@@ -109,19 +109,19 @@ func progress(in Input, conditions []osv1.OperatorCondition, findings []Finding)
 		all.Status, all.Reason, all.Message = osv1.ConditionFalse, "NotApplied", "not everything that is wanted is applied"
 	}
 	stuck := osv1.OperatorCondition{Type: stalled, Status: osv1.ConditionFalse, Reason: AsExpected}
-	var why []Finding
-	for _, f := range bearing(findings, Degraded, ofNetwork) {
+	var causes []Finding
+	for _, f := range affecting(findings, Degraded, ofNetwork) {
 		if f.Immediate {
-			why = append(why, f)
+			causes = append(causes, f)
 		}
 	}
-	if len(why) > 0 {
-		stuck.Status, stuck.Reason, stuck.Message = osv1.ConditionTrue, why[0].Reason, message(why)
+	if len(causes) > 0 {
+		stuck.Status, stuck.Reason, stuck.Message = osv1.ConditionTrue, causes[0].Reason, message(causes)
 	}
 	return []osv1.OperatorCondition{all, moving, stuck}
 }
 
-// withTimes sets the times of transition: now where the status is new, else that of the previous condition.
+// withTimes sets the times of the last transition: now if the status has changed, else that of the previous condition.
 func withTimes(conditions, previous []osv1.OperatorCondition, now time.Time) []osv1.OperatorCondition {
 	for i := range conditions {
 		c := &conditions[i]
@@ -135,8 +135,8 @@ func withTimes(conditions, previous []osv1.OperatorCondition, now time.Time) []o
 	return conditions
 }
 
-// IsOurs reports whether a condition of the network has a type that is decided here; all others are not changed.
-func IsOurs(conditionType string) bool {
+// IsManaged reports whether this package decides conditions of a type; all others are not changed.
+func IsManaged(conditionType string) bool {
 	switch conditionType {
 	case ready, reconciling, stalled:
 		return true

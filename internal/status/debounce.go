@@ -2,7 +2,7 @@ package status
 
 import "slices"
 
-// key is what a finding is remembered by.
+// key returns the key of a finding in Memory.Seen.
 func (f Finding) key() string {
 	if f.Subject != "" {
 		return string(f.Effect) + "/" + f.Component + "/" + f.Subject
@@ -10,8 +10,8 @@ func (f Finding) key() string {
 	return string(f.Effect) + "/" + f.Component + "/" + f.Reason
 }
 
-// debounce holds back what is not Degraded yet: what has not lasted long enough, and what comes with it. It remembers
-// since when each has been so, and when the next will have lasted.
+// debounce removes Degraded findings that have not lasted long enough, and NotUpgradeable findings of the same cause. It
+// records since when each has lasted, and the time of the next decision.
 func debounce(in Input, d *Decision, findings []Finding) []Finding {
 	type cause struct{ component, reason string }
 	held := map[cause]bool{}
@@ -21,7 +21,7 @@ func debounce(in Input, d *Decision, findings []Finding) []Finding {
 			kept = append(kept, f)
 			continue
 		}
-		left := ripe - in.Now.Sub(in.since(d, f.key(), f.Since))
+		left := degradedAfter - in.Now.Sub(in.since(d, f.key(), f.Since))
 		if left <= 0 {
 			kept = append(kept, f)
 			continue

@@ -46,21 +46,21 @@ func reborn(t *testing.T, m Memory) Memory {
 
 func TestWhatMayPassIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
-	if got := statuses(first); got != "True True False True" || first.Again != ripe {
+	if got := statuses(first); got != "True True False True" || first.Again != degradedAfter {
 		t.Errorf("at first: %s, again after %v", got, first.Again)
 	}
-	almost := at(ripe-time.Second, reborn(t, first.Memory), passing()...)
+	almost := at(degradedAfter-time.Second, reborn(t, first.Memory), passing()...)
 	if got := statuses(almost); got != "True True False True" || almost.Again != time.Second {
 		t.Errorf("a second before: %s, again after %v", got, almost.Again)
 	}
-	if got := statuses(at(ripe, reborn(t, almost.Memory), passing()...)); got != "True False True False" {
+	if got := statuses(at(degradedAfter, reborn(t, almost.Memory), passing()...)); got != "True False True False" {
 		t.Errorf("then: %s", got)
 	}
 }
 
 func TestSilenceAfterAStartIsNoGoodNews(t *testing.T) {
 	proxy := Finding{Component: "ProxyConfig", Effect: Degraded, Reason: "TrustBundleSyncFailure", Message: "m"}
-	before := at(0, remembering(settled("r1"), proxy.key(), ripe), proxy)
+	before := at(0, remembering(settled("r1"), proxy.key(), degradedAfter), proxy)
 	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: reborn(t, before.Memory), PreviousControllers: before.Controllers, Starting: true}
 	silent := Decide(in)
 	if got := texts(silent.Operator)["Degraded"]; got != "True TrustBundleSyncFailure m" || !silent.Memory.Equal(before.Memory.with(silent.Memory.Installed)) {
@@ -79,7 +79,7 @@ func TestSilenceAfterAStartIsNoGoodNews(t *testing.T) {
 func TestWhatPassesIsForgotten(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	gone := at(time.Minute, first.Memory)
-	if got := statuses(at(ripe, gone.Memory, passing()...)); got != "True True False True" {
+	if got := statuses(at(degradedAfter, gone.Memory, passing()...)); got != "True True False True" {
 		t.Errorf("what came back after it had passed: %s", got)
 	}
 }
@@ -91,13 +91,13 @@ func TestAnImmediateFindingDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestTroubleOfAWorkloadGoesOnWhateverItsReason(t *testing.T) {
-	troubled := func(kind Trouble) []Live {
-		return []Live{with(healthy(agent, Pod{Name: "p", Node: "n", Trouble: kind}), func(l *Live) { l.Available = 2 })}
+func TestProblemOfAWorkloadLastsWhenItsReasonChanges(t *testing.T) {
+	failing := func(kind Problem) []Live {
+		return []Live{with(healthy(agent, Pod{Name: "p", Node: "n", Problem: kind}), func(l *Live) { l.Available = 2 })}
 	}
-	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: troubled(CrashLoop), Applied: true, Previous: was(), Memory: settled("r1")}
+	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: failing(CrashLoop), Applied: true, Previous: was(), Memory: settled("r1")}
 	first := Decide(in)
-	in.Now, in.Memory, in.Live = now.Add(ripe), first.Memory, troubled(ImagePull)
+	in.Now, in.Memory, in.Live = now.Add(degradedAfter), first.Memory, failing(ImagePull)
 	if got := texts(Decide(in).Conditions)["FlannelDegraded"]; !strings.HasPrefix(got, "True ImagePullBackOff") {
 		t.Errorf("after two minutes: %s", got)
 	}
@@ -106,17 +106,17 @@ func TestTroubleOfAWorkloadGoesOnWhateverItsReason(t *testing.T) {
 func TestClockThatJumpsDoesNotHideAnything(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	back := at(-time.Hour, first.Memory, passing()...)
-	if got := statuses(at(-time.Hour+ripe, back.Memory, passing()...)); got != "True False True False" {
+	if got := statuses(at(-time.Hour+degradedAfter, back.Memory, passing()...)); got != "True False True False" {
 		t.Errorf("two minutes after the clock was set back: %s", got)
 	}
 	if got := statuses(at(time.Hour, first.Memory, passing()...)); got != "True False True False" {
 		t.Errorf("after the clock was set forward: %s", got)
 	}
-	hour := with(healthy(agent, Pod{Name: "p", Node: "n", Trouble: NotReady, Since: now.Add(time.Hour), Created: now.Add(time.Hour)}), func(l *Live) { l.Available = 0 })
+	hour := with(healthy(agent, Pod{Name: "p", Node: "n", Problem: NotReady, Since: now.Add(time.Hour), Created: now.Add(time.Hour)}), func(l *Live) { l.Available = 0 })
 	m := rolling(-time.Hour)
 	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{hour}, Applied: true, Previous: was(), Memory: m}
 	one := Decide(in)
-	in.Now, in.Memory = now.Add(hungAfter), one.Memory
+	in.Now, in.Memory = now.Add(stalledAfter), one.Memory
 	if got := texts(Decide(in).Conditions); !strings.HasPrefix(got["Degraded"], "True RolloutHung") || !strings.HasPrefix(got["Available"], "False WorkloadDown") {
 		t.Errorf("pods and memory of a clock that was ahead: %v", got)
 	}
@@ -195,15 +195,15 @@ func TestMessagesAreBoundedAndAlwaysTheSame(t *testing.T) {
 	if one != other {
 		t.Error("another order of findings makes another message")
 	}
-	if len(one) > (mostLines+1)*(longestLine+20) || !strings.HasSuffix(one, " more)") {
+	if len(one) > (mostLines+1)*(longestLine+20) || !strings.HasSuffix(one, "and 25 more") {
 		t.Errorf("%d bytes, ends with %q", len(one), one[len(one)-20:])
 	}
 }
 
-func TestWhatHappensIsToldOnce(t *testing.T) {
-	told := func(d Decision) string {
+func TestEventsAreReportedOnce(t *testing.T) {
+	events := func(d Decision) string {
 		var got []string
-		for _, h := range d.Happened {
+		for _, h := range d.Events {
 			got = append(got, h.Reason)
 		}
 		return strings.Join(got, " ")
@@ -226,8 +226,8 @@ func TestWhatHappensIsToldOnce(t *testing.T) {
 	} {
 		step.change()
 		d := Decide(in)
-		if got := told(d); got != step.want {
-			t.Errorf("%s: told %q, want %q", step.why, got, step.want)
+		if got := events(d); got != step.want {
+			t.Errorf("%s: events %q, want %q", step.why, got, step.want)
 		}
 		in.Previous, in.Memory = d.Conditions, d.Memory
 	}

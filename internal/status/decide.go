@@ -7,7 +7,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 )
 
-// effects are those that conditions are named after, in the order in which they are published.
+// effects lists the effects that have a condition, in the order in which conditions are published.
 var effects = [...]Effect{Unavailable, Progressing, Degraded, NotUpgradeable}
 
 // Decide returns the conditions for an input.
@@ -16,20 +16,20 @@ func Decide(in Input) Decision {
 		Memory:   Memory{Seen: map[string]time.Time{}, Rollouts: map[string]Rollout{}, Installed: in.Memory.Installed},
 		Versions: map[string]string{}, Rolling: map[Workload]time.Time{},
 	}
-	findings := slices.Concat(in.Findings, judge(in, &d), nodeFindings(in.Nodes))
-	findings = append(debounce(in, &d, findings), heard(in)...)
+	findings := slices.Concat(in.Findings, workloadFindings(in, &d), nodeFindings(in.Nodes))
+	findings = append(debounce(in, &d, findings), previousFindings(in)...)
 	d.carryOver(in)
 	findings = sorted(append(findings, starting(in, findings)...))
 
 	d.Controllers = withTimes(controllerConditions(findings), in.PreviousControllers, in.Now)
 	if in.Absent {
 		absent := Finding{Effect: Degraded, Reason: reasonNoConfig, Message: "Failed to get networks.operator.openshift.io cluster"}
-		d.Operator = withTimes([]osv1.OperatorCondition{condition("", Degraded, append([]Finding{absent}, bearing(findings, Degraded, all)...))}, nil, in.Now)
+		d.Operator = withTimes([]osv1.OperatorCondition{condition("", Degraded, append([]Finding{absent}, affecting(findings, Degraded, all)...))}, nil, in.Now)
 		return d
 	}
 	for _, effect := range effects {
-		d.Conditions = append(d.Conditions, condition("", effect, bearing(findings, effect, ofNetwork)))
-		d.Operator = append(d.Operator, condition("", effect, bearing(findings, effect, all)))
+		d.Conditions = append(d.Conditions, condition("", effect, affecting(findings, effect, ofNetwork)))
+		d.Operator = append(d.Operator, condition("", effect, affecting(findings, effect, all)))
 	}
 	note(d.Conditions, findings, "")
 	note(d.Operator, findings, "")
@@ -42,16 +42,16 @@ func Decide(in Input) Decision {
 	d.AtVersion = atVersion(in, findings)
 	d.remember(in)
 	d.versions(in)
-	d.tell(in)
+	d.addEvents(in)
 	return d
 }
 
-// all lets every component through, ofNetwork those of the network.
+// all accepts every component, ofNetwork only those of the network.
 func all(string) bool                 { return true }
 func ofNetwork(component string) bool { return !IsController(component) }
 
-// bearing returns the findings that affect a condition of the whole.
-func bearing(findings []Finding, effect Effect, counts func(component string) bool) []Finding {
+// affecting returns the findings that affect a condition of the whole network or operator.
+func affecting(findings []Finding, effect Effect, counts func(component string) bool) []Finding {
 	var found []Finding
 	for _, f := range findings {
 		if f.Effect == effect && !f.Aside && counts(f.Component) {
@@ -61,15 +61,15 @@ func bearing(findings []Finding, effect Effect, counts func(component string) bo
 	return found
 }
 
-// starting are the findings of a network that has never been available and is not yet, and of rendered components
-// of which that is so.
+// starting returns findings about a network that has never been available, and about rendered components that have never
+// been available.
 func starting(in Input, findings []Finding) []Finding {
 	if in.Absent {
 		return nil
 	}
 	var found []Finding
-	moving := len(bearing(findings, Progressing, ofNetwork)) > 0
-	if !wasAvailable(in, "") && (!in.Applied || moving || len(bearing(findings, Unavailable, ofNetwork)) > 0) {
+	moving := len(affecting(findings, Progressing, ofNetwork)) > 0
+	if !wasAvailable(in, "") && (!in.Applied || moving || len(affecting(findings, Unavailable, ofNetwork)) > 0) {
 		found = append(found, Finding{Effect: Unavailable, Reason: reasonStartup, Message: "The network is starting up"})
 	}
 	for _, name := range in.Components {
@@ -81,22 +81,22 @@ func starting(in Input, findings []Finding) []Finding {
 	return found
 }
 
-// wasAvailable reports whether a component, or the network itself, has been available at some time. The conditions may
-// have gone with Network/cluster, the memory has not.
+// wasAvailable reports whether a component, or the network itself, has ever been available. Memory keeps that when
+// Network/cluster and its conditions are deleted.
 func wasAvailable(in Input, component string) bool {
 	return in.Memory.installed(component) || slices.ContainsFunc(in.Previous, func(c osv1.OperatorCondition) bool {
 		return c.Type == component+string(Unavailable) && (c.Status == osv1.ConditionTrue || c.Reason == reasonDown)
 	})
 }
 
-// remember notes what is available now.
+// remember records the components that are available now.
 func (d *Decision) remember(in Input) {
 	var available []string
 	for _, name := range append(slices.Clone(in.Components), "") {
-		is := slices.ContainsFunc(d.Conditions, func(c osv1.OperatorCondition) bool {
+		now := slices.ContainsFunc(d.Conditions, func(c osv1.OperatorCondition) bool {
 			return c.Type == name+string(Unavailable) && c.Status == osv1.ConditionTrue
 		})
-		if is || wasAvailable(in, name) {
+		if now || wasAvailable(in, name) {
 			available = append(available, name)
 		}
 	}
@@ -118,7 +118,7 @@ func components(in Input, findings []Finding) []string {
 
 // atVersion reports whether every workload runs in the operator's version, and everything critical is ready.
 func atVersion(in Input, findings []Finding) bool {
-	if !in.Applied || len(bearing(findings, Progressing, ofNetwork)) > 0 {
+	if !in.Applied || len(affecting(findings, Progressing, ofNetwork)) > 0 {
 		return false
 	}
 	for _, l := range in.Live {
@@ -129,18 +129,18 @@ func atVersion(in Input, findings []Finding) bool {
 	return true
 }
 
-// critical reports whether a workload is wanted and critical.
+// critical reports whether a workload is desired and critical.
 func critical(in Input, l Live) bool {
 	return slices.ContainsFunc(in.Wanted, func(w Workload) bool { return w.id() == l.id() && !w.NonCritical })
 }
 
-// versions notes in which version each component runs.
+// versions records the version of each component.
 func (d *Decision) versions(in Input) {
 	mixed := map[string]bool{}
 	for _, l := range in.Live {
-		have, known := d.Versions[l.Component]
+		version, known := d.Versions[l.Component]
 		_, rolling := d.Rolling[identity(l.Workload)]
-		mixed[l.Component] = mixed[l.Component] || rolling || known && have != l.Version || l.Version == ""
+		mixed[l.Component] = mixed[l.Component] || rolling || known && version != l.Version || l.Version == ""
 		d.Versions[l.Component] = l.Version
 	}
 	for component := range mixed {

@@ -51,8 +51,8 @@ func was() []osv1.OperatorCondition {
 	}
 }
 
-func pod(name, node string, trouble Trouble, since time.Duration, detail string) Pod {
-	return Pod{Name: name, Node: node, Trouble: trouble, Detail: detail, Since: ago(since), Created: ago(since)}
+func pod(name, node string, problem Problem, since time.Duration, detail string) Pod {
+	return Pod{Name: name, Node: node, Problem: problem, Detail: detail, Since: ago(since), Created: ago(since)}
 }
 
 // texts returns the conditions as text: type to status, reason and message.
@@ -75,7 +75,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			"Available": "True AsExpected ", "Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Upgradeable": "True AsExpected ",
 			"FlannelAvailable": "True AsExpected ", "FlannelProgressing": "False AsExpected ", "FlannelDegraded": "False AsExpected ",
 			"Ready": "True AsExpected ", "Reconciling": "False AsExpected ", "Stalled": "False AsExpected "}},
-		{"a workload of a running network is gone", Input{}, map[string]string{
+		{"a workload of a running network is missing", Input{}, map[string]string{
 			"Progressing": `True Deploying DaemonSet "ns/agent" does not exist yet`, "Available": "True AsExpected "}},
 		{"the controller has not seen the change", Input{Live: []Live{with(healthy(agent), func(l *Live) { l.Generation = 3; l.Revision = "r2" })}}, map[string]string{
 			"Progressing": `True Deploying DaemonSet "ns/agent" update is being processed (generation 3, observed generation 2)`, "Available": "True AsExpected ",
@@ -92,14 +92,14 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			"Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Ready": "True AsExpected "}},
 		{"a new node is no rollout", Input{Live: []Live{with(healthy(agent), func(l *Live) { l.Desired = 4 })}}, map[string]string{
 			"Progressing": "False AsExpected ", "Degraded": "False AsExpected "}},
-		{"a node whose kubelet is silent is told, and is no rollout", Input{Memory: rolling(time.Hour), Nodes: []Node{{Name: "n1"}, {Name: "n2", Gone: true}},
-			Live: []Live{with(healthy(agent, Pod{Name: "p", NodeGone: true, Trouble: NotReady, Since: ago(time.Hour)}), func(l *Live) { l.Available, l.Updated = 2, 2 })}}, map[string]string{
+		{"a node whose kubelet is silent is reported, and is no rollout", Input{Memory: rolling(time.Hour), Nodes: []Node{{Name: "n1"}, {Name: "n2", Unreachable: true}},
+			Live: []Live{with(healthy(agent, Pod{Name: "p", NodeUnreachable: true, Problem: NotReady, Since: ago(time.Hour)}), func(l *Live) { l.Available, l.Updated = 2, 2 })}}, map[string]string{
 			"Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Available": "True AsExpected 1 of 2 nodes do not answer: n2"}},
 		{"no node is to have a pod", Input{Memory: rolling(time.Hour), Live: []Live{with(healthy(agent), func(l *Live) { l.Desired, l.Current, l.Updated, l.Available = 0, 0, 0, 0 })}}, map[string]string{
 			"Progressing": "False AsExpected ", "Available": "True AsExpected ", "Degraded": "False AsExpected "}},
 		{"nothing was made yet for nodes that there are", Input{Memory: rolling(time.Second), Live: []Live{with(healthy(agent), func(l *Live) { l.Current, l.Updated, l.Available = 0, 0, 0 })}}, map[string]string{
 			"Progressing": `True Deploying DaemonSet "ns/agent" is not yet scheduled on any nodes`}},
-		{"a rollout that stalls for ten minutes is hung, and says why", Input{Memory: rolling(11 * time.Minute),
+		{"a rollout without progress for ten minutes is stalled, with the cause", Input{Memory: rolling(11 * time.Minute),
 			Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 11*time.Minute, "readiness probe failed")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded":    `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
 			"Upgradeable": `False RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
@@ -108,17 +108,17 @@ func TestEachStateHasItsConditions(t *testing.T) {
 		{"one short of ten minutes is not", Input{Memory: rolling(10*time.Minute - time.Second), Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 10*time.Minute, "")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": "False AsExpected "}},
 		{"the older pods' last success does not count for a pod that crashes between", Input{Memory: rolling(11 * time.Minute), Live: []Live{with(healthy(agent,
-			Pod{Name: "p1", Node: "n1", Ready: true, Trouble: CrashLoop, Detail: crash, Since: ago(time.Second), Created: ago(11 * time.Minute)}), func(l *Live) { l.Updated = 1 })}}, map[string]string{
+			Pod{Name: "p1", Node: "n1", Ready: true, Problem: CrashLoop, Detail: crash, Since: ago(time.Second), Created: ago(11 * time.Minute)}), func(l *Live) { l.Updated = 1 })}}, map[string]string{
 			"Degraded": `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is in CrashLoopBackOff State (` + crash + `)`}},
-		{"pods with the same trouble are reported as one, three causes by name", Input{Memory: rolling(5 * time.Minute), Live: []Live{with(healthy(agent,
+		{"pods with the same problem are reported as one, three causes by name", Input{Memory: rolling(5 * time.Minute), Live: []Live{with(healthy(agent,
 			pod("p4", "n4", CrashLoop, 3*time.Minute, "x"), pod("p3", "n3", CrashLoop, 3*time.Minute, crash), pod("p2", "n2", CrashLoop, 3*time.Minute, crash),
 			pod("p5", "n5", ImagePull, 3*time.Minute, "container c: image i: not found"), pod("p6", "", Unschedulable, 3*time.Minute, "0/6 nodes are available")),
 			func(l *Live) { l.Available = 0; l.Desired = 5; l.Updated = 5 })}}, map[string]string{
 			"FlannelDegraded": `True CrashLoopBackOff DaemonSet "ns/agent" rollout is not making progress - pod p2 on node n2 is in CrashLoopBackOff State (` + crash + `) (2 pods affected); ` +
 				`pod p4 on node n4 is in CrashLoopBackOff State (x); pod p5 on node n5 is in ImagePullBackOff State (container c: image i: not found); and 1 more pods`}},
-		{"trouble of less than two minutes is reported as progress", Input{Memory: rolling(time.Minute), Live: []Live{with(healthy(agent, pod("p1", "n1", ImagePull, 119*time.Second, "i")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+		{"a problem of less than two minutes is reported as progress", Input{Memory: rolling(time.Minute), Live: []Live{with(healthy(agent, pod("p1", "n1", ImagePull, 119*time.Second, "i")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": "False AsExpected ", "Progressing": `True Deploying DaemonSet "ns/agent" is not available (awaiting 1 nodes): pod p1 on node n1 is in ImagePullBackOff State (i)`}},
-		{"after the rollout, trouble is degraded, and no rollout", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", CrashLoop, 3*time.Minute, crash)), func(l *Live) { l.Available = 2 })}}, map[string]string{
+		{"after the rollout, a problem is degraded, and no rollout", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", CrashLoop, 3*time.Minute, crash)), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": `True CrashLoopBackOff DaemonSet "ns/agent" does not work on all nodes - pod p1 on node n1 is in CrashLoopBackOff State (` + crash + `)`, "Progressing": "False AsExpected "}},
 		{"after the rollout, a probe that fails is degraded", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 3*time.Minute, "HTTP probe failed with statuscode: 500")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": `True NotReady DaemonSet "ns/agent" does not work on all nodes - pod p1 on node n1 is not ready (HTTP probe failed with statuscode: 500)`}},
@@ -152,7 +152,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "c", Immediate: true}}}, map[string]string{
 			"Degraded": "True InvalidOperatorConfig InvalidOperatorConfig: c\nFlannel: A: a\nNodeMTU: B: b", "FlannelDegraded": "True A a",
 			"Stalled": "True InvalidOperatorConfig InvalidOperatorConfig: c\nFlannel: A: a\nNodeMTU: B: b"}},
-		{"another controller's trouble is none of the network", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "m", Immediate: true}}}, map[string]string{
+		{"another controller's problem is none of the network", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "m", Immediate: true}}}, map[string]string{
 			"Degraded": "False AsExpected ", "Ready": "True AsExpected "}},
 		{"a finding aside", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "MultiNetwork", Effect: Unavailable, Reason: "NotServed", Message: "m", Aside: true}}}, map[string]string{
 			"Available": "True AsExpected ", "MultiNetworkAvailable": "False NotServed m"}},
@@ -229,11 +229,11 @@ func TestAnswerSaysWhenItWillChangeByItself(t *testing.T) {
 		want   time.Duration
 	}{
 		{"never while all is well", settled("r1"), healthy(agent), 0},
-		{"when the rollout will be hung", rolling(4 * time.Minute), with(healthy(agent, Pod{Created: ago(5 * time.Minute), Since: ago(4 * time.Minute)}), func(l *Live) { l.Available = 2 }), 6 * time.Minute},
-		{"when trouble will have lasted", settled("r1"), with(healthy(agent, pod("p", "n", ImagePull, 10*time.Second, "")), func(l *Live) { l.Available = 2 }), 110 * time.Second},
+		{"when the rollout will be stalled", rolling(4 * time.Minute), with(healthy(agent, Pod{Created: ago(5 * time.Minute), Since: ago(4 * time.Minute)}), func(l *Live) { l.Available = 2 }), 6 * time.Minute},
+		{"when a problem will have lasted", settled("r1"), with(healthy(agent, pod("p", "n", ImagePull, 10*time.Second, "")), func(l *Live) { l.Available = 2 }), 110 * time.Second},
 		{"when the network will be down", settled("r1"), with(healthy(agent, pod("p", "n", NotReady, 20*time.Second, "")), func(l *Live) { l.Available = 0 }), 10 * time.Second},
 		{"when a start will have taken very long", settled("r1"), with(healthy(agent, pod("p", "n", Starting, time.Minute, "")), func(l *Live) { l.Available = 2 }), 9 * time.Minute},
-		{"when a pod that crashed will have healed", settled("r1"), healthy(agent, Pod{Ready: true, Trouble: CrashLoop, Since: ago(20 * time.Second)}), 40 * time.Second},
+		{"when a pod that crashed will have healed", settled("r1"), healthy(agent, Pod{Ready: true, Problem: CrashLoop, Since: ago(20 * time.Second)}), 40 * time.Second},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			d := Decide(Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{row.live}, Applied: true, Previous: was(), Memory: row.memory})
@@ -283,7 +283,7 @@ func TestVersionIsReachedWhenEverythingHasItAndIsReady(t *testing.T) {
 		"pods on the way":                     {false, []Live{with(healthy(agent), func(l *Live) { l.Updated = 1 }), healthy(extras)}},
 		"all pods are new, and one is broken": {false, []Live{with(healthy(agent), func(l *Live) { l.Available = 2 }), healthy(extras)}},
 		"what is optional waits for others":   {true, []Live{healthy(agent), with(healthy(extras), func(l *Live) { l.Available = 0 })}},
-		"a node is down":                      {true, []Live{with(healthy(agent, Pod{NodeGone: true}), func(l *Live) { l.Available, l.Updated = 2, 2 }), healthy(extras)}},
+		"a node is down":                      {true, []Live{with(healthy(agent, Pod{NodeUnreachable: true}), func(l *Live) { l.Available, l.Updated = 2, 2 }), healthy(extras)}},
 	} {
 		in.Live = row.live
 		if got := Decide(in).AtVersion; got != row.reached {

@@ -9,49 +9,48 @@ import (
 // Effect is the condition that a finding affects.
 type Effect string
 
-// The effects of findings, named like the conditions that they affect.
+// The effects of findings, with the names of the conditions that they affect.
 const (
-	// Degraded: something is wrong and needs a person.
+	// Degraded means that a problem requires user action.
 	Degraded Effect = "Degraded"
-	// Progressing: something is being changed, or waited for.
+	// Progressing means that a change is in progress.
 	Progressing Effect = "Progressing"
-	// Unavailable: the component does not do its work.
+	// Unavailable means that the component does not work.
 	Unavailable Effect = "Available"
-	// NotUpgradeable: upgrading the cluster now would make things worse.
+	// NotUpgradeable means that the cluster must not be upgraded now.
 	NotUpgradeable Effect = "Upgradeable"
-	// Noted: nothing is wrong, and people should know nevertheless. It is the message of Available=True.
+	// Noted is information without a problem. It becomes the message of Available=True.
 	Noted Effect = "Noted"
 )
 
-// Finding is one thing that a loop has to say. Findings are compared with ==.
+// Finding is one observation of a controller. Findings are compared with ==.
 type Finding struct {
-	// Component is what it is about: a part of the network, for example "KubeProxy", or one of the operator's other
-	// controllers, for example "ProxyConfig" (see IsController). Empty means the operator's own work on the network as a
-	// whole.
+	// Component is the subject: a part of the network, for example "KubeProxy", or one of the operator's other controllers,
+	// for example "ProxyConfig" (see IsController). Empty means the operator's own work on the network as a whole.
 	Component string
 	Effect    Effect
-	// Reason is one CamelCase word for programs, Message a sentence for people.
+	// Reason is a CamelCase identifier, Message a sentence.
 	Reason, Message string
-	// Aside findings appear in the component's own conditions, and do not affect those of the network.
+	// Aside findings affect only the component's own conditions, not those of the network.
 	Aside bool
-	// Immediate findings are Degraded at once: what someone wrote is wrong, and waiting will not help. All others are
-	// Degraded once they have lasted for two minutes; until then, a NotUpgradeable finding of the same component and reason
-	// is held back, too.
+	// Immediate findings are Degraded immediately, for example because the configuration is invalid. All others are Degraded
+	// after they have lasted for two minutes; until then, a NotUpgradeable finding of the same component and reason is
+	// withheld as well.
 	Immediate bool
-	// Meanwhile is the effect that a finding has until it is Degraded; empty is none.
+	// Meanwhile is the effect of a finding until it is Degraded; empty means none.
 	Meanwhile Effect
-	// Since is since when it has been so, as far as that can be read off the objects; zero if it cannot.
+	// Since is the time since which the finding holds; zero if the objects do not contain it.
 	Since time.Time
-	// Subject tells findings of one component from one another whatever their reason, for example a workload: one that
-	// crashes, then lacks its image, has been in trouble all the time. Empty means that the reason does.
+	// Subject identifies a finding among those of its component independently of the reason, for example a workload: if it
+	// crashes first and then lacks its image, its problem has lasted all the time. Empty means that the reason identifies it.
 	Subject string
 }
 
-// Workload names a workload that the operator wants, and the component that it belongs to.
+// Workload identifies a workload of the operator and its component.
 type Workload struct {
 	Kind, Namespace, Name string
 	Component             string
-	// NonCritical workloads are never a reason for Available=False or for a hung rollout.
+	// NonCritical workloads never cause Available=False or a stalled rollout.
 	NonCritical bool
 }
 
@@ -60,78 +59,78 @@ type Live struct {
 	Workload
 	// Version is the value of the annotation release.openshift.io/version.
 	Version string
-	// Revision stands for the template of the pods: another template has another one.
+	// Revision is a hash of the pod template.
 	Revision string
-	// Desired, Current, Updated and Available count pods: those that there should be, are, are of the newest template, and
-	// work. Pods of nodes without a working kubelet count as unavailable.
+	// Desired, Current, Updated and Available count pods: desired, existing, those of the newest template, and available
+	// ones. Pods of unreachable nodes count as unavailable.
 	Desired, Current, Updated, Available int32
-	// Generation is the newest, Observed the one that the counts speak of.
+	// Generation is the newest generation, Observed the one to which the counts belong.
 	Generation, Observed int64
-	// Changed is when the workload was last made, applied, or moved on by its controller.
+	// Changed is the time at which the workload was last created, applied, or progressed by its controller.
 	Changed time.Time
-	// Refused is why pods cannot be made, in a sentence of the API server; empty if they can.
+	// Refused is the error of the API server that prevents creating pods; empty if there is none.
 	Refused string
 	// Pods are those of the workload, in any order.
 	Pods []Pod
 }
 
-// Input is everything that Decide looks at.
+// Input is the input of Decide.
 type Input struct {
 	Now time.Time
-	// Deadline is how long a rollout may stall before it counts as hung; 0 is 10 minutes.
+	// Deadline is the time without progress after which a rollout counts as stalled; 0 means 10 minutes.
 	Deadline time.Duration
 	// Version is the version of this operator.
 	Version string
 	// Absent is true if there is no Network/cluster.
 	Absent bool
-	// Starting is true as long as loops may not have said anything since the process began. What controllers said before
-	// counts until then, unless they have something else to say, and nothing that is remembered is forgotten.
+	// Starting is true until all controllers have reported since the start of the process. Until then, the previous conditions
+	// of controllers that have not reported count, and no memory is dropped.
 	Starting bool
-	// Previous are the conditions of the network as they are published now, PreviousControllers those of controllers.
+	// Previous are the currently published conditions of the network, PreviousControllers those of controllers.
 	Previous, PreviousControllers []osv1.OperatorCondition
-	// Findings of all loops.
+	// Findings are those of all controllers.
 	Findings []Finding
-	// Components are the parts that were rendered, those without workloads, or without any yet, included.
+	// Components are the rendered components, including those without workloads.
 	Components []string
-	// Wanted are the workloads that were rendered, Live those that exist.
+	// Wanted are the rendered workloads, Live the existing ones.
 	Wanted []Workload
 	Live   []Live
 	// Nodes are all nodes, in any order.
 	Nodes []Node
-	// Applied is true once everything that is wanted has been applied, so that Wanted is complete.
+	// Applied is true if all desired objects have been applied, so that Wanted is complete.
 	Applied bool
-	// Memory is that of the decision before.
+	// Memory is that of the previous decision.
 	Memory Memory
 }
 
-// Decision is what Decide answers.
+// Decision is the result of Decide.
 type Decision struct {
-	// Conditions of the network in the order in which they are published, each with the time of its last transition. None
-	// while there is no Network/cluster.
+	// Conditions are those of the network in the order in which they are published, each with the time of its last transition.
+	// There are none without Network/cluster.
 	Conditions []osv1.OperatorCondition
-	// Operator are the conditions of the operator as a whole: Available, Progressing, Degraded and Upgradeable, of
-	// everything that there is; only Degraded while there is no Network/cluster.
+	// Operator are the conditions of the operator as a whole: Available, Progressing, Degraded and Upgradeable of all
+	// components and controllers; only Degraded without Network/cluster.
 	Operator []osv1.OperatorCondition
-	// Controllers are the conditions of the operator's other controllers, of those that have something to say.
+	// Controllers are the conditions of those of the operator's other controllers that have findings.
 	Controllers []osv1.OperatorCondition
-	// AtVersion is true if everything runs in the version of this operator and nothing critical is on its way.
+	// AtVersion is true if all workloads run the version of this operator and the critical ones are available.
 	AtVersion bool
-	// Versions are those in which components run, of those whose workloads all run in the same one.
+	// Versions are the versions of the components whose workloads all run the same version.
 	Versions map[string]string
-	// Hung says which rollouts do not get further, in a sentence; empty if all do. Stuck are their workloads.
-	Hung  string
-	Stuck []Workload
-	// Rolling says since when workloads have been rolled out that are not through.
+	// Stalled describes the stalled rollouts in a sentence; empty if there are none. StalledWorkloads are their workloads.
+	Stalled          string
+	StalledWorkloads []Workload
+	// Rolling has the start times of unfinished rollouts.
 	Rolling map[Workload]time.Time
-	// Happened is what people should be told of once.
-	Happened []Happening
-	// Again is after how long the answer may change although nothing else does; 0 means never.
+	// Events are events to record once.
+	Events []Event
+	// Again is the duration after which the decision may change without other input; 0 means never.
 	Again time.Duration
 	// Memory is for the next decision.
 	Memory Memory
 }
 
-// again notes that the answer may change after some time; 0 is ignored.
+// again records that the decision may change after a duration; 0 is ignored.
 func (d *Decision) again(after time.Duration) {
 	if after > 0 && (d.Again == 0 || after < d.Again) {
 		d.Again = after

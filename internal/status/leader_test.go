@@ -18,7 +18,7 @@ func TestALeaseIsAsOldAsTheNewestClockSays(t *testing.T) {
 		want  time.Time
 	}{
 		{"a lease that was never held", coordinationv1.Lease{}, time.Time{}},
-		{"what the holder says", coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &holder}}, at},
+		{"the time of the holder", coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &holder}}, at},
 		{"the holder's clock is slow", coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Time: &server}, {}}}, Spec: coordinationv1.LeaseSpec{RenewTime: &holder}}, at.Add(time.Hour)},
 	} {
 		if got := Renewed(&row.lease); !got.Equal(row.want) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ConfigMapName is the ConfigMap in the operator's namespace in which the status loop keeps its memory and the
-// conditions of controllers that have no object of their own.
+// ConfigMapName is the ConfigMap in the operator's namespace that stores the memory of decisions and the conditions of
+// controllers that have no object of their own.
 const ConfigMapName = "operator-status"
 
 // The keys of that ConfigMap: the memory, the conditions of controllers as a JSON list, and the versions in which
@@ -20,36 +20,36 @@ const (
 	KeyVersions    = "versions"
 )
 
-// Memory is what a decision needs to know of those before it, and cannot read off the objects. The zero value knows
-// nothing, as on a fresh cluster. It is never changed; each decision has a new one.
+// Memory is the state that a decision needs from earlier ones and that the objects do not contain. The zero value is that of
+// a new cluster. It is immutable; each decision has a new one.
 type Memory struct {
-	// Seen says since when something has been so, by a key.
+	// Seen has the times since which findings hold, by key.
 	Seen map[string]time.Time `json:"seen,omitempty"`
-	// Rollouts says how far each workload is.
+	// Rollouts has the rollout of each workload, by its id.
 	Rollouts map[string]Rollout `json:"rollouts,omitempty"`
-	// Installed are the components that have been available at some time, in order; the empty name is the network.
+	// Installed are the components that have ever been available, sorted; the empty name is the network.
 	Installed []string `json:"installed,omitempty"`
 }
 
-// Rollout is how far a workload is.
+// Rollout is the progress of the rollout of a workload.
 type Rollout struct {
-	// Settled is the last revision that ran everywhere, empty if none has.
+	// Settled is the last revision whose rollout finished; empty if there is none.
 	Settled string `json:"settled,omitempty"`
-	// Revision is what is being rolled out, Since is when that began. Empty means that nothing is.
+	// Revision is the revision that is being rolled out, Since the start of the rollout. Empty means that there is no rollout.
 	Revision string    `json:"revision,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
-	// Furthest is how many pods of the revision there have been at most, and Advanced when the last of these was created: one that is
-	// created in the place of another is no progress.
+	// Furthest is the highest number of pods of the revision so far, and Advanced the creation time of the last of these: a pod that
+	// replaces another one is no progress.
 	Furthest int32     `json:"furthest,omitempty"`
 	Advanced time.Time `json:"advanced,omitzero"`
 }
 
-// noted is how often it is noted at most that a rollout advances: each time is a write.
-const noted = time.Minute
+// advanceInterval is the minimum time between two records of progress, since each one causes a write.
+const advanceInterval = time.Minute
 
-// advance notes how far a workload is with its revision.
+// advance records the progress of a workload.
 func (r *Rollout) advance(l Live, now time.Time) {
-	if l.Observed < l.Generation || l.Updated <= r.Furthest || r.Furthest > 0 && l.Updated < l.Desired && now.Sub(r.Advanced) < noted {
+	if l.Observed < l.Generation || l.Updated <= r.Furthest || r.Furthest > 0 && l.Updated < l.Desired && now.Sub(r.Advanced) < advanceInterval {
 		return
 	}
 	r.Furthest, r.Advanced = l.Updated, r.Since
@@ -60,7 +60,7 @@ func (r *Rollout) advance(l Live, now time.Time) {
 	}
 }
 
-// Encode writes a memory down: the same for the same memory. Fractions of seconds are dropped.
+// Encode returns the deterministic JSON of a memory. Fractions of seconds are dropped.
 func (m Memory) Encode() (string, error) {
 	kept := Memory{Seen: map[string]time.Time{}, Rollouts: map[string]Rollout{}, Installed: m.Installed}
 	for key, since := range m.Seen {
@@ -77,7 +77,7 @@ func (m Memory) Encode() (string, error) {
 	return string(text), nil
 }
 
-// DecodeMemory reads what Encode wrote. Empty text is the zero memory.
+// DecodeMemory decodes the result of Encode. Empty text is the zero memory.
 func DecodeMemory(text string) (Memory, error) {
 	var m Memory
 	if text == "" {
@@ -91,13 +91,13 @@ func DecodeMemory(text string) (Memory, error) {
 	return m, nil
 }
 
-// installed reports whether a component has been available at some time.
+// installed reports whether a component has ever been available.
 func (m Memory) installed(component string) bool {
 	_, found := slices.BinarySearch(m.Installed, component)
 	return found
 }
 
-// with returns a memory that knows that components have been available, too.
+// with returns a memory that also has components as installed.
 func (m Memory) with(components []string) Memory {
 	all := append(slices.Clone(m.Installed), components...)
 	slices.Sort(all)
@@ -105,8 +105,8 @@ func (m Memory) with(components []string) Memory {
 	return m
 }
 
-// since returns since when something has been so: what is remembered, or when the objects say, or now. What lies in the
-// future, since a clock was set back or clocks differ, counts from now.
+// since returns the time since which a finding holds: the earlier of the remembered time and known, or now. Times in the
+// future, which result from clock changes, count as now.
 func (in Input) since(d *Decision, key string, known time.Time) time.Time {
 	since, remembered := in.Memory.Seen[key]
 	if !remembered || !known.IsZero() && known.Before(since) {
@@ -119,18 +119,18 @@ func (in Input) since(d *Decision, key string, known time.Time) time.Time {
 	return since
 }
 
-// Equal reports whether two memories are the same when they are written down.
+// Equal reports whether two memories have the same encoding.
 func (m Memory) Equal(other Memory) bool {
 	a, errA := m.Encode()
 	b, errB := other.Encode()
 	return errA == nil && errB == nil && a == b
 }
 
-// forget drops the rollouts of workloads that are no longer wanted. As long as it is not known completely what is wanted,
-// it drops none.
+// forget drops the rollouts of workloads that are no longer desired. It drops none while the desired workloads are not known
+// completely.
 func (d *Decision) forget(in Input) {
 	if in.Applied && !in.Absent {
-		return // those that are wanted are there already
+		return // the desired workloads are in d.Memory already
 	}
 	wanted := map[string]bool{}
 	for _, w := range in.Wanted {
@@ -143,7 +143,7 @@ func (d *Decision) forget(in Input) {
 	}
 }
 
-// carryOver keeps what was remembered while loops may not have said anything yet.
+// carryOver keeps the remembered times until all controllers have reported.
 func (d *Decision) carryOver(in Input) {
 	for key, since := range in.Memory.Seen {
 		if _, again := d.Memory.Seen[key]; !again && in.Starting {
@@ -152,17 +152,17 @@ func (d *Decision) carryOver(in Input) {
 	}
 }
 
-// heard returns what controllers said before the process began, of those that have not said anything since.
-func heard(in Input) []Finding {
+// previousFindings returns the findings of the published conditions of controllers that have not reported since the start.
+func previousFindings(in Input) []Finding {
 	if !in.Starting {
 		return nil
 	}
 	var found []Finding
 	for _, c := range in.PreviousControllers {
 		for _, effect := range effects {
-			component, is := strings.CutSuffix(c.Type, string(effect))
-			spoken := slices.ContainsFunc(in.Findings, func(f Finding) bool { return f.Component == component })
-			if is && IsController(component) && !spoken {
+			component, ok := strings.CutSuffix(c.Type, string(effect))
+			reported := slices.ContainsFunc(in.Findings, func(f Finding) bool { return f.Component == component })
+			if ok && IsController(component) && !reported {
 				found = append(found, Finding{Component: component, Effect: effect, Reason: c.Reason, Message: c.Message, Immediate: true})
 			}
 		}

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,13 +8,13 @@ import (
 )
 
 const (
-	// mostLines is how many findings a message has; the others are counted.
+	// mostLines is the maximum number of findings in a message; the others are counted.
 	mostLines = 12
-	// longestLine is how many bytes of a finding a message has.
+	// longestLine is the maximum number of bytes of a finding in a message.
 	longestLine = 1024
 )
 
-// message has a line for each finding. If there are several, each line begins with its component and its reason.
+// message returns a line for each finding. If there are several, each line begins with its component and its reason.
 func message(findings []Finding) string {
 	var lines []string
 	for _, f := range findings {
@@ -27,10 +26,7 @@ func message(findings []Finding) string {
 			lines = append(lines, line)
 		}
 	}
-	if more := len(lines) - mostLines; more > 0 {
-		lines = append(lines[:mostLines], fmt.Sprintf("(%d more)", more))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(phrase.First(lines, mostLines), "\n")
 }
 
 func shorten(text string) string {

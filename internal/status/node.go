@@ -9,29 +9,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// componentNodes is what is said of nodes that differ from the others.
+// componentNodes is the component of findings about nodes that differ from the others.
 const componentNodes = "NodeFacts"
 
-// mostNodes is how many nodes a sentence names; the others are counted.
+// mostNodes is the maximum number of nodes that a sentence names; the others are counted.
 const mostNodes = 10
 
-// Node is what is known of one node.
+// Node is the observed state of one node.
 type Node struct {
 	Name string
-	// Gone is true if its kubelet does not answer.
-	Gone bool
-	// Kernel is the version of its kernel, empty if the node has not told.
+	// Unreachable is true if its kubelet does not report.
+	Unreachable bool
+	// Kernel is the version of its kernel; empty if unknown.
 	Kernel string
 	// Families are the IP families of its internal addresses, for example "IPv4 and IPv6"; empty if it has none.
 	Families string
 }
 
-// OfNode reads what is known of a node.
+// OfNode returns the observed state of a node.
 func OfNode(n *corev1.Node) Node {
 	node := Node{Name: n.Name, Kernel: n.Status.NodeInfo.KernelVersion}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			node.Gone = c.Status == corev1.ConditionUnknown
+			node.Unreachable = c.Status == corev1.ConditionUnknown
 		}
 	}
 	families := map[string]bool{}
@@ -56,21 +56,21 @@ func NodeReady(n *corev1.Node) bool {
 	})
 }
 
-// gone returns the names of the nodes whose kubelet does not answer.
-func gone(nodes []Node) []string {
+// unreachableNodes returns the names of the nodes whose kubelet does not report.
+func unreachableNodes(nodes []Node) []string {
 	var names []string
 	for _, n := range nodes {
-		if n.Gone {
+		if n.Unreachable {
 			names = append(names, n.Name)
 		}
 	}
 	return names
 }
 
-// nodeFindings reports nodes that do not answer, and of those whose facts are not those of the others.
+// nodeFindings reports unreachable nodes, and nodes whose IP families or kernels differ from those of the others.
 func nodeFindings(nodes []Node) []Finding {
 	var found []Finding
-	if names := gone(nodes); len(names) > 0 {
+	if names := unreachableNodes(nodes); len(names) > 0 {
 		found = append(found, Finding{Effect: Noted, Reason: reasonNodesGone,
 			Message: fmt.Sprintf("%d of %d nodes do not answer: %s", len(names), len(nodes), Names(names, mostNodes))})
 	}
@@ -85,8 +85,8 @@ func nodeFindings(nodes []Node) []Finding {
 	return found
 }
 
-// groups reports which nodes have which value, the rarest value first; the most frequent one is only counted. It is empty
-// if all have the same. Nodes without a value are reported with the name for that, or left out if there is none.
+// groups lists the nodes of each value, the rarest value first; the nodes of the most frequent one are only counted. It returns
+// "" if all have the same value. Nodes without a value have the value none, or are omitted if none is empty.
 func groups(nodes []Node, none string, value func(Node) string) string {
 	of := map[string][]string{}
 	for _, n := range nodes {
@@ -114,7 +114,7 @@ func groups(nodes []Node, none string, value func(Node) string) string {
 	return fmt.Sprintf("%s; %d have %s", strings.Join(parts, "; "), len(of[most]), most)
 }
 
-// majorMinor is the part of a kernel's version that says what it can do: 6.8 of 6.8.0-45-generic.
+// majorMinor returns the major and minor version of a kernel: 6.8 for 6.8.0-45-generic.
 func majorMinor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

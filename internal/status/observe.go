@@ -13,14 +13,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// FieldManager is who writes statuses, and the annotation of rollouts that hang. It is the one that OpenShift's operator
-// uses. What it writes does not count as a change of a workload.
+// FieldManager is the field manager of statuses and of the annotation of stalled rollouts. It is the one that OpenShift's
+// operator uses. Its writes do not count as changes of a workload.
 const FieldManager = "cluster-network-operator/status-manager"
 
-// AnnotationHung is on a workload, with an empty value, as long as its rollout hangs.
+// AnnotationHung is set on a workload, with an empty value, while its rollout is stalled.
 const AnnotationHung = "networkoperator.openshift.io/rollout-hung"
 
-// OfDaemonSet reads the state of a DaemonSet. Component, NonCritical and Refused are left for the caller.
+// OfDaemonSet returns the state of a DaemonSet. The caller sets Component, NonCritical and Refused.
 func OfDaemonSet(d *appsv1.DaemonSet, pods []Pod) Live {
 	return Live{
 		Workload:   Workload{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name},
@@ -37,7 +37,7 @@ func OfDaemonSet(d *appsv1.DaemonSet, pods []Pod) Live {
 	}
 }
 
-// OfDeployment reads the state of a Deployment. Component and NonCritical are left for the caller.
+// OfDeployment returns the state of a Deployment. The caller sets Component and NonCritical.
 func OfDeployment(d *appsv1.Deployment, pods []Pod) Live {
 	desired := int32(1)
 	if d.Spec.Replicas != nil {
@@ -68,18 +68,18 @@ func OfDeployment(d *appsv1.Deployment, pods []Pod) Live {
 	}
 }
 
-// revision stands for a template: the same for the same one, also of another object of the same name.
+// revision returns a hash of a template.
 func revision(template *corev1.PodTemplateSpec) string {
 	text, err := json.Marshal(template)
-	if err != nil { // there is nothing in it that cannot be written
+	if err != nil { // a template can always be encoded
 		return "unknown"
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
 
-// changed is when an object was made or last written by someone other than the controller that keeps its
-// status, and the status loop.
+// changed returns the time at which an object was created or last written, except by the controller of its status and by
+// FieldManager.
 func changed(o *metav1.ObjectMeta) time.Time {
 	last := o.CreationTimestamp.Time
 	for _, m := range o.ManagedFields {

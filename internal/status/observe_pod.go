@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// OfPod reads the state of a pod. nodeGone says whether its node's kubelet does not answer.
-func OfPod(p *corev1.Pod, nodeGone bool) Pod {
-	pod := Pod{Name: p.Name, Node: p.Spec.NodeName, NodeGone: nodeGone, Created: p.CreationTimestamp.Time, Since: p.CreationTimestamp.Time}
+// OfPod returns the state of a pod. nodeUnreachable is whether the kubelet of its node does not report.
+func OfPod(p *corev1.Pod, nodeUnreachable bool) Pod {
+	pod := Pod{Name: p.Name, Node: p.Spec.NodeName, NodeUnreachable: nodeUnreachable, Created: p.CreationTimestamp.Time, Since: p.CreationTimestamp.Time}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			pod.Ready = c.Status == corev1.ConditionTrue
@@ -21,15 +21,15 @@ func OfPod(p *corev1.Pod, nodeGone bool) Pod {
 	switch {
 	case p.DeletionTimestamp != nil:
 	case pod.Ready:
-		pod.Trouble, pod.Detail = crashedOften(p)
+		pod.Problem, pod.Detail = crashedOften(p)
 	default:
-		pod.Trouble, pod.Detail = diagnose(p)
+		pod.Problem, pod.Detail = diagnose(p)
 	}
 	return pod
 }
 
-// crashedOften finds a container of a pod that is ready which has ended with an error over and over.
-func crashedOften(p *corev1.Pod) (Trouble, string) {
+// crashedOften returns CrashLoop if a container of a ready pod has failed repeatedly.
+func crashedOften(p *corev1.Pod) (Problem, string) {
 	for i := range p.Status.ContainerStatuses {
 		c := &p.Status.ContainerStatuses[i]
 		if end := c.LastTerminationState.Terminated; c.RestartCount >= manyRestarts && end != nil && end.ExitCode != 0 {
@@ -39,13 +39,13 @@ func crashedOften(p *corev1.Pod) (Trouble, string) {
 	return "", ""
 }
 
-// diagnose finds the reason why a pod is not ready: that of its first troubled container, init containers
+// diagnose returns the reason why a pod is not ready: that of its first failing container, init containers
 // first, since the others wait for them.
-func diagnose(p *corev1.Pod) (Trouble, string) {
+func diagnose(p *corev1.Pod) (Problem, string) {
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range statuses {
-			if trouble, detail := diagnoseContainer(&statuses[i]); trouble != "" {
-				return trouble, detail
+			if problem, detail := diagnoseContainer(&statuses[i]); problem != "" {
+				return problem, detail
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func diagnose(p *corev1.Pod) (Trouble, string) {
 			return Unschedulable, firstLine(c.Message)
 		}
 	}
-	if waiting := beingMade(p); waiting != "" {
+	if waiting := startingContainer(p); waiting != "" {
 		return Starting, waiting
 	}
 	for _, c := range p.Status.Conditions {
@@ -68,8 +68,8 @@ func diagnose(p *corev1.Pod) (Trouble, string) {
 	return Starting, ""
 }
 
-// beingMade says which container of a pod is being made, or which init container runs; empty if all are there.
-func beingMade(p *corev1.Pod) string {
+// startingContainer describes the container of a pod that is being created, or the init container that runs; "" if there is none.
+func startingContainer(p *corev1.Pod) string {
 	for _, c := range p.Status.InitContainerStatuses {
 		if c.State.Running != nil && !c.Ready {
 			return fmt.Sprintf("init container %s runs", c.Name)
@@ -83,13 +83,13 @@ func beingMade(p *corev1.Pod) string {
 	return ""
 }
 
-func diagnoseContainer(c *corev1.ContainerStatus) (Trouble, string) {
+func diagnoseContainer(c *corev1.ContainerStatus) (Problem, string) {
 	if w := c.State.Waiting; w != nil {
 		switch w.Reason {
 		case "CrashLoopBackOff":
 			return CrashLoop, lastExit(c)
 		case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
-			return ImagePull, pulling(c, w)
+			return ImagePull, pullError(c, w)
 		case "CreateContainerError", "CreateContainerConfigError", "RunContainerError", "PreStartHookError", "PostStartHookError":
 			return CreateFailed, fmt.Sprintf("container %s: %s", c.Name, firstLine(w.Reason, w.Message))
 		}
@@ -109,8 +109,8 @@ func diagnoseContainer(c *corev1.ContainerStatus) (Trouble, string) {
 	return "", ""
 }
 
-// pulling says which image cannot be had, the same in both of the states that kubelet goes back and forth between.
-func pulling(c *corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string {
+// pullError describes an image that cannot be pulled, with the same text for both states between which the kubelet alternates.
+func pullError(c *corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string {
 	why := w.Message
 	if rest, backOff := strings.CutPrefix(why, "Back-off pulling image"); backOff {
 		_, why, _ = strings.Cut(rest, "ErrImagePull: ")
@@ -122,7 +122,7 @@ func pulling(c *corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string 
 	return fmt.Sprintf("container %s: image %s: %s", c.Name, c.Image, firstLine(reason, why))
 }
 
-// lastExit reports how a container ended last.
+// lastExit describes the last termination of a container.
 func lastExit(c *corev1.ContainerStatus) string {
 	end := c.State.Terminated
 	if end == nil {
@@ -132,14 +132,14 @@ func lastExit(c *corev1.ContainerStatus) string {
 		return "container " + c.Name
 	}
 	text := fmt.Sprintf("container %s ended with exit code %d", c.Name, end.ExitCode)
-	if why := firstLine(end.Reason, lastWords(end.Message)); why != "" && why != "Error" {
+	if why := firstLine(end.Reason, lastMessage(end.Message)); why != "" && why != "Error" {
 		text += ": " + why
 	}
 	return text
 }
 
-// lastWords is the line of a log that says why a program has ended: the last one, unless it has panicked.
-func lastWords(text string) string {
+// lastMessage returns the line of a log with the cause of the termination: that of a panic, or else the last one.
+func lastMessage(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, line := range lines {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
@@ -149,7 +149,7 @@ func lastWords(text string) string {
 	return lines[len(lines)-1]
 }
 
-// firstLine joins the first lines of texts that are not empty, shortened to what fits in a condition.
+// firstLine joins the first lines of the texts that are not empty, each truncated to 200 bytes.
 func firstLine(texts ...string) string {
 	const longest = 200
 	var parts []string

@@ -20,13 +20,13 @@ func TestPodIsDiagnosed(t *testing.T) {
 	for _, row := range []struct {
 		why     string
 		status  corev1.PodStatus
-		trouble Trouble
+		problem Problem
 		detail  string
 	}{
-		{"a crash says how it ended", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 5,
+		{"a crash has its exit status", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 5,
 			State: waiting("CrashLoopBackOff", "back-off 5m0s"), LastTerminationState: ended(1, "Error", "starting\nno default route\n")}}},
 			CrashLoop, "container c ended with exit code 1: Error: no default route"},
-		{"a panic says so before its stack", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 5,
+		{"a panic has its message, not its stack", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 5,
 			State: waiting("CrashLoopBackOff", "back-off 5m0s"), LastTerminationState: ended(2, "Error", "starting\npanic: nil map\n\ngoroutine 1 [running]:\nmain.go:3")}}},
 			CrashLoop, "container c ended with exit code 2: Error: panic: nil map"},
 		{"killed for its memory", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 5,
@@ -38,7 +38,7 @@ func TestPodIsDiagnosed(t *testing.T) {
 		{"init containers come first", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "i", Image: "img", State: waiting("ErrImagePull", "not found")}},
 			ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: waiting("PodInitializing", "")}}},
 			ImagePull, "container i: image img: ErrImagePull: not found"},
-		{"an init container's last line says why it failed", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "check-kernel", RestartCount: 2,
+		{"an init container's last line has the cause", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "check-kernel", RestartCount: 2,
 			State: waiting("CrashLoopBackOff", "back-off 5m0s"), LastTerminationState: ended(1, "Error", "proxy-mode ipvs: kernel 6.1 lacks IPVS\n")}},
 			ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: waiting("PodInitializing", "")}}},
 			CrashLoop, "container check-kernel ended with exit code 1: Error: proxy-mode ipvs: kernel 6.1 lacks IPVS"},
@@ -63,17 +63,17 @@ func TestPodIsDiagnosed(t *testing.T) {
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			got := OfPod(&corev1.Pod{Status: row.status}, false)
-			if got.Trouble != row.trouble || got.Detail != row.detail {
-				t.Errorf("got %s %q, want %s %q", got.Trouble, got.Detail, row.trouble, row.detail)
+			if got.Problem != row.problem || got.Detail != row.detail {
+				t.Errorf("got %s %q, want %s %q", got.Problem, got.Detail, row.problem, row.detail)
 			}
 		})
 	}
 }
 
-func TestReadyPodHasNoTrouble(t *testing.T) {
+func TestReadyPodHasNoProblem(t *testing.T) {
 	since := metav1.NewTime(now)
 	got := OfPod(&corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}}}, false)
-	if !got.Ready || got.Trouble != "" || !got.Since.Equal(now) {
+	if !got.Ready || got.Problem != "" || !got.Since.Equal(now) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -95,15 +95,15 @@ func TestDeploymentThatMovesOnIsNotHung(t *testing.T) {
 	}
 }
 
-func TestPodThatCrashedOftenIsTroubledAlsoWhileItIsReady(t *testing.T) {
+func TestPodThatCrashedRepeatedlyHasAProblemWhileItIsReady(t *testing.T) {
 	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now)}}
 	status := corev1.PodStatus{Conditions: ready, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Ready: true, RestartCount: 3,
 		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}
 	p := OfPod(&corev1.Pod{Status: status}, false)
-	if got, again := troubled([]Pod{p}, now.Add(steady-time.Second)); len(got) != 1 || again != time.Second {
+	if got, again := withProblems([]Pod{p}, now.Add(healedAfter-time.Second)); len(got) != 1 || again != time.Second {
 		t.Errorf("just before it has healed: %v, again after %v", got, again)
 	}
-	if got, _ := troubled([]Pod{p}, now.Add(steady)); len(got) != 0 {
+	if got, _ := withProblems([]Pod{p}, now.Add(healedAfter)); len(got) != 0 {
 		t.Errorf("after it has healed: %v", got)
 	}
 }

@@ -6,59 +6,61 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// Trouble is what keeps a pod from being ready.
-type Trouble string
+// Problem is the reason why a pod is not ready.
+type Problem string
 
-// The kinds of trouble, the gravest first.
+// The problems, the most severe first.
 const (
-	CrashLoop     Trouble = "CrashLoopBackOff"
-	ImagePull     Trouble = "ImagePullBackOff"
-	CreateFailed  Trouble = "CreateContainerError"
-	Failed        Trouble = "PodFailed"
-	Unschedulable Trouble = "Unschedulable"
-	NotReady      Trouble = "NotReady"
-	// Starting is a pod whose containers are being made: no trouble unless it lasts.
-	Starting Trouble = "Starting"
+	CrashLoop     Problem = "CrashLoopBackOff"
+	ImagePull     Problem = "ImagePullBackOff"
+	CreateFailed  Problem = "CreateContainerError"
+	Failed        Problem = "PodFailed"
+	Unschedulable Problem = "Unschedulable"
+	NotReady      Problem = "NotReady"
+	// Starting means that the containers are being created: no problem unless it lasts.
+	Starting Problem = "Starting"
 )
 
-// troubles is the order in which kinds of trouble are told.
-var troubles = [...]Trouble{CrashLoop, ImagePull, CreateFailed, Failed, Unschedulable, NotReady, Starting}
+// problems is the order in which problems are reported.
+var problems = [...]Problem{CrashLoop, ImagePull, CreateFailed, Failed, Unschedulable, NotReady, Starting}
 
 const (
-	// manyRestarts is from how many restarts on a pod that is not ready counts as crashing over and over, also
-	// in the moments in which its container runs.
+	// manyRestarts is the number of restarts from which a pod that is not ready counts as crashing repeatedly, even
+	// while its container runs.
 	manyRestarts = 3
-	// steady is how long a pod that has crashed over and over must be ready until it counts as healed.
-	steady = time.Minute
-	// named is how many sentences on pods a workload gets; the other pods are counted.
+	// healedAfter is the time for which a pod that has crashed repeatedly must be ready until it counts as healthy.
+	healedAfter = time.Minute
+	// named is the maximum number of sentences about pods of a workload; the other pods are counted.
 	named = 3
 )
 
-// Pod is what is known of one pod of a workload.
+// Pod is the observed state of one pod of a workload.
 type Pod struct {
 	Name, Node string
 	Ready      bool
-	// NodeGone is true if the node's kubelet does not answer: then the pod's state is not the network's fault.
-	NodeGone bool
-	// Since is when Ready got its present value.
+	// NodeUnreachable is true if the node's kubelet does not report: then the network does not cause the pod's state.
+	NodeUnreachable bool
+	// Since is the time of the last transition of Ready.
 	Since   time.Time
 	Created time.Time
-	// Trouble is empty for a pod that is ready and has not crashed over and over, Detail what is known about it, in
-	// words that fit in brackets. Pods with the same of both are reported as one.
-	Trouble Trouble
+	// Problem is empty for a pod that is ready and has not crashed repeatedly. Detail describes it, as text for
+	// parentheses. Pods that have both in common are reported together.
+	Problem Problem
 	Detail  string
 }
 
-// troubled returns the pods that something keeps from working at a moment, and when one of them will have healed.
-func troubled(pods []Pod, now time.Time) (found []Pod, again time.Duration) {
+// withProblems returns the pods with problems at a time, and the duration after which one of them will count as healthy.
+func withProblems(pods []Pod, now time.Time) (found []Pod, again time.Duration) {
 	for _, p := range pods {
-		if p.Trouble == "" || p.NodeGone {
+		if p.Problem == "" || p.NodeUnreachable {
 			continue
 		}
 		if p.Ready {
-			left := min(steady-now.Sub(p.Since), steady)
+			left := min(healedAfter-now.Sub(p.Since), healedAfter)
 			if left <= 0 {
 				continue
 			}
@@ -69,36 +71,36 @@ func troubled(pods []Pod, now time.Time) (found []Pod, again time.Duration) {
 		found = append(found, p)
 	}
 	slices.SortStableFunc(found, func(a, b Pod) int {
-		return cmp.Or(slices.Index(troubles[:], a.Trouble)-slices.Index(troubles[:], b.Trouble), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(slices.Index(problems[:], a.Problem)-slices.Index(problems[:], b.Problem), cmp.Compare(a.Name, b.Name))
 	})
 	return found, again
 }
 
-// describe returns one sentence for each cause of trouble among pods in the order of troubled, at most three, and
-// counts the pods of each.
+// describe returns one sentence for each problem of pods, at most three, in the order of withProblems, and counts the pods of
+// each.
 func describe(pods []Pod) string {
 	type cause struct {
-		trouble Trouble
+		problem Problem
 		detail  string
 	}
 	var causes []cause
 	of := map[cause][]Pod{}
 	for _, p := range pods {
-		c := cause{p.Trouble, p.Detail}
+		c := cause{p.Problem, p.Detail}
 		if of[c] == nil {
 			causes = append(causes, c)
 		}
 		of[c] = append(of[c], p)
 	}
 	var sentences []string
-	told := 0
+	reported := 0
 	for _, c := range causes[:min(named, len(causes))] {
 		sentences = append(sentences, sentence(of[c]))
-		told += len(of[c])
+		reported += len(of[c])
 	}
 	text := strings.Join(sentences, "; ")
-	if more := len(pods) - told; more > 0 {
-		text += fmt.Sprintf("; and %d more pods", more)
+	if more := len(pods) - reported; more > 0 {
+		text += "; " + phrase.More(more) + " pods"
 	}
 	return text
 }
@@ -109,7 +111,7 @@ func sentence(pods []Pod) string {
 	if p.Node != "" {
 		text += " on node " + p.Node
 	}
-	text += " " + verb(p.Trouble)
+	text += " " + verb(p.Problem)
 	if p.Detail != "" {
 		text += " (" + p.Detail + ")"
 	}
@@ -119,7 +121,7 @@ func sentence(pods []Pod) string {
 	return text
 }
 
-func verb(kind Trouble) string {
+func verb(kind Problem) string {
 	switch kind {
 	case CrashLoop, ImagePull:
 		return "is in " + string(kind) + " State"

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// controllers are the operator's controllers beside that of the network, in the order in which they are told. They bear
-// on the operator as a whole, and not on the network: an invalid proxy is no trouble of the network.
+// controllers are the operator's controllers besides that of the network, in the order in which they are reported. They affect
+// the operator as a whole, but not the network: an invalid proxy is no problem of the network.
 var controllers = [...]string{
 	"ClusterConfig", "ProxyConfig", "InjectorConfig", "MachineConfig", "PKIConfig", "EgressRouterConfig", "CertificateSigner",
 	"InfrastructureConfig", "IngressConfig", "DashboardConfig", "NetworkFeatures", "TLSProfile", "PullSecret",
 }
 
-// IsController reports whether a component is one of the operator's controllers beside that of the network.
+// IsController reports whether a component is one of the operator's controllers besides that of the network.
 func IsController(component string) bool { return slices.Contains(controllers[:], component) }
 
-// rank is the place of a component among those that are told: the operator's own work on the network, its components,
+// rank returns the sort key of a component: first the operator's own work on the network, then its components, then
 // other controllers.
 func rank(component string) int {
 	switch {
@@ -28,7 +28,7 @@ func rank(component string) int {
 	}
 }
 
-// sorted returns findings in the order in which they are told, whatever the order in which they were found.
+// sorted returns findings in the order in which they are reported.
 func sorted(findings []Finding) []Finding {
 	all := slices.Clone(findings)
 	slices.SortStableFunc(all, func(a, b Finding) int {
@@ -39,7 +39,7 @@ func sorted(findings []Finding) []Finding {
 	return all
 }
 
-// later puts the reason that says least last.
+// later returns 1 for the least specific reasons, which are reported last.
 func later(reason string) int {
 	if reason == reasonStartup || reason == reasonDeploying {
 		return 1

@@ -6,10 +6,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// Named is how many nodes a finding names; the others are counted.
+// Named is the maximum number of nodes that a finding names; the others are counted.
 const Named = 5
 
-// Sentence joins sentences about nodes, of which it names a few and counts the others, with a way out, which may be empty.
+// Sentence joins at most Named sentences about nodes, the number of the others, and a way out unless that is empty.
 func Sentence(sentences []string, wayOut string) string {
 	out := phrase.Clauses(sentences, Named)
 	if wayOut != "" {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// AsExpected is the reason of every condition that has the value it should have.
+// AsExpected is the reason of conditions without findings.
 const AsExpected = "AsExpected"
 
-// RolloutHung is the reason of Degraded when a rollout has stopped.
+// RolloutHung is the reason of Degraded while a rollout is stalled.
 const RolloutHung = "RolloutHung"
 
-// The reasons that are given here; those of findings of loops are theirs. Where OpenShift's operator gives one, the
-// names are the same.
+// The reasons of this package; controllers define those of their findings. Reasons that OpenShift's operator also sets have
+// the same names.
 const (
 	reasonStartup   = "Startup"
 	reasonDown      = "WorkloadDown"
@@ -29,19 +29,20 @@ const (
 type State struct {
 	Effect Effect
 	Reason string
-	// When says in words when it is so.
+	// When describes when the state holds.
 	When string
 }
 
 // state is a state of one workload, with its predicate.
 type state struct {
 	State
-	// holds says whether it is so, and if so, in which words. again is after how long it may be; 0 is never by itself.
-	holds func(v view) (message string, yes bool, again time.Duration)
+	// holds reports whether the state holds, with its message. again is the duration after which it may hold without other
+	// input; 0 means never.
+	holds func(v view) (message string, ok bool, again time.Duration)
 }
 
-// waiting are the states in which a workload is on its way. The first that holds is told.
-func waiting() []state {
+// progressingStates returns the states in which a workload is being rolled out. The first that holds is reported.
+func progressingStates() []state {
 	return []state{
 		{State{Progressing, reasonDeploying, "a workload does not exist yet"}, func(v view) (string, bool, time.Duration) {
 			return "does not exist yet", !v.exists, 0
@@ -56,7 +57,7 @@ func waiting() []state {
 			return "is not yet scheduled on any nodes", v.rolling && v.Desired > 0 && v.Available == 0 && len(v.Pods) == 0, 0
 		}},
 		{State{Progressing, reasonDeploying, "pods of an older revision remain on nodes that work"}, func(v view) (string, bool, time.Duration) {
-			return fmt.Sprintf("update is rolling out (%d out of %d updated)", v.Updated, v.Desired), v.rolling && v.Updated < v.Desired-v.gone(), 0
+			return fmt.Sprintf("update is rolling out (%d out of %d updated)", v.Updated, v.Desired), v.rolling && v.Updated < v.Desired-v.unreachable(), 0
 		}},
 		{State{Progressing, reasonDeploying, "pods of the new revision on nodes that work are not available yet"}, func(v view) (string, bool, time.Duration) {
 			return fmt.Sprintf("is not available (awaiting %d nodes)", v.awaited()), v.rolling && v.awaited() > 0, 0
@@ -64,16 +65,16 @@ func waiting() []state {
 	}
 }
 
-// troubling are the states in which a workload needs a person, the gravest first. The first that holds is told.
-func troubling() []state {
+// degradedStates returns the states in which a workload requires user action, the most severe first. The first that holds is reported.
+func degradedStates() []state {
 	all := []state{
-		{State{Degraded, RolloutHung, "a rollout has made no progress for 10 minutes; a pod that replaces another of the same revision is no progress; at once, and Upgradeable is False too"}, hung},
+		{State{Degraded, RolloutHung, "a rollout has made no progress for 10 minutes; a pod that replaces another of the same revision is no progress; at once, and Upgradeable is False too"}, rolloutStalled},
 		{State{Degraded, reasonRefused, "pods cannot be created: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
 			return "cannot create its pods: " + v.Refused, v.Refused != "", 0
 		}},
 	}
 	for _, kind := range []struct {
-		trouble Trouble
+		problem Problem
 		when    string
 	}{
 		{CrashLoop, "a container, or an init container, terminates repeatedly; it counts until the pod has been ready for a minute"},
@@ -84,13 +85,13 @@ func troubling() []state {
 		{NotReady, "a probe of a pod fails, or it was killed for its memory; not during a rollout"},
 		{Starting, "a pod has been starting for 10 minutes; not during a rollout"},
 	} {
-		all = append(all, state{State{Degraded, string(kind.trouble), kind.when}, func(v view) (string, bool, time.Duration) { return v.trouble(kind.trouble) }})
+		all = append(all, state{State{Degraded, string(kind.problem), kind.when}, func(v view) (string, bool, time.Duration) { return v.problem(kind.problem) }})
 	}
 	return all
 }
 
-// hung holds for a critical rollout that stalls.
-func hung(v view) (string, bool, time.Duration) {
+// rolloutStalled holds for a stalled rollout of a critical workload.
+func rolloutStalled(v view) (string, bool, time.Duration) {
 	if v.NonCritical || !v.exists || !v.rolling {
 		return "", false, 0
 	}
@@ -102,15 +103,15 @@ func hung(v view) (string, bool, time.Duration) {
 	if v.Refused != "" {
 		text += ": its pods cannot be created: " + v.Refused
 	}
-	if len(v.troubled) > 0 {
-		text += ": " + describe(v.troubled)
+	if len(v.failing) > 0 {
+		text += ": " + describe(v.failing)
 	}
 	return text, true, 0
 }
 
-// trouble holds if a kind of trouble is the gravest that a pod has.
-func (v view) trouble(kind Trouble) (string, bool, time.Duration) {
-	if len(v.counted) == 0 || v.counted[0].Trouble != kind {
+// problem holds if kind is the most severe problem of the pods.
+func (v view) problem(kind Problem) (string, bool, time.Duration) {
+	if len(v.counted) == 0 || v.counted[0].Problem != kind {
 		return "", false, 0
 	}
 	if v.rolling {
@@ -119,13 +120,13 @@ func (v view) trouble(kind Trouble) (string, bool, time.Duration) {
 	return "does not work on all nodes - " + describe(v.counted), true, 0
 }
 
-// States returns all states that are decided here, in the order of the documentation.
+// States returns all states that this package decides, in the order of the documentation.
 func States() []State {
 	all := []State{
 		{Unavailable, reasonStartup, "the network has never been available, and is being installed; for a component the same"},
 		{Unavailable, reasonDown, "a critical DaemonSet of a component has had no available pod for 30 seconds, or none of its critical Deployments has"},
 	}
-	for _, s := range slices.Concat(waiting(), troubling()) {
+	for _, s := range slices.Concat(progressingStates(), degradedStates()) {
 		all = append(all, s.State)
 	}
 	return append(all,

@@ -12,8 +12,8 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 )
 
-// told is how the documentation writes a state's condition.
-func (s State) told() string {
+// documented returns a state's condition as the documentation writes it.
+func (s State) documented() string {
 	switch s.Effect {
 	case Unavailable, NotUpgradeable:
 		return string(s.Effect) + "=False"
@@ -47,7 +47,7 @@ func section(t *testing.T, heading string) string {
 func TestEveryStateIsARowOfTheDocumentationAndNothingElseIs(t *testing.T) {
 	var want []string
 	for _, s := range States() {
-		want = append(want, fmt.Sprintf("| %s | `%s` | %s |", s.told(), s.Reason, s.When))
+		want = append(want, fmt.Sprintf("| %s | `%s` | %s |", s.documented(), s.Reason, s.When))
 	}
 	var got []string
 	for line := range strings.Lines(section(t, "States of workloads and nodes")) {
@@ -147,7 +147,7 @@ func TestToolsUnderstandTheConditions(t *testing.T) {
 	}{
 		{"all is well", "Current", func(*Input) {}},
 		{"a rollout", "InProgress", func(in *Input) { in.Live[0].Revision, in.Live[0].Updated = "r2", 1 }},
-		{"a rollout that is hung", "Failed", func(in *Input) {
+		{"a stalled rollout", "Failed", func(in *Input) {
 			in.Memory, in.Live[0].Updated = rolling(time.Hour), 1
 		}},
 		{"a refusal", "Failed", func(in *Input) {

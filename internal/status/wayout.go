@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// WayOut is what a person does about conditions and findings with a reason.
+// WayOut is the remedy for conditions and findings with a reason.
 type WayOut struct{ Reason, Do string }
 
-// defaultWayOut is for reasons without a row.
+// defaultWayOut is the remedy for reasons without a row.
 const defaultWayOut = "cno status names the component; the logs of its pods are in the archive of cno doctor"
 
-// WayOuts are the rows of the table in docs/status.md. cno doctor prints them.
+// WayOuts returns the rows of the table in docs/status.md. cno doctor prints them.
 func WayOuts() []WayOut {
 	return []WayOut{
 		{string(CrashLoop), "the container's last log lines are in the cause, its log before the restart in the archive of cno doctor as .previous.log; if the last change caused it: cno rollback"},
@@ -31,7 +31,7 @@ func WayOuts() []WayOut {
 		{"BootstrapError", "make readable what the message names; the operator tries again automatically"},
 		{"RenderError", "provide what the message names, usually an image in the environment of Deployment network-operator"},
 		{"ApplyOperatorConfig", "remove what makes the API server refuse the objects: a webhook (cno doctor names it), a policy, a quota, a missing permission; the operator tries again automatically"},
-		{"FightDetected", "stop the client that the message names, or pause the operator: cno pause"},
+		{"FightDetected", "stop the client that the message names, or pause the operator: cno pause; where it names nodes, stop the program that changes them"},
 		{"RecordError", "make the ConfigMaps in the operator's namespace writable: the message has the error of the API server; the operator tries again automatically"},
 		{"RolledBack", "correct Network/cluster and apply it again; cno history shows the revision that stalled"},
 		{"FieldWithoutEffect", "remove the field that the message names from Network/cluster, or use a network type that implements it"},
@@ -63,18 +63,18 @@ func WayOuts() []WayOut {
 	}
 }
 
-// WayOutOf is what to do about a condition or a finding. A rollout that stalls is resolved by what stalls its pods, which its
-// message names.
-func WayOutOf(reason, message string) string {
+// WayOutOf returns the remedy for a condition or a finding. For a stalled rollout, it is that for the problem of its pods, which
+// the message names. more are the remedies for reasons of networks.
+func WayOutOf(reason, message string, more ...WayOut) string {
 	if reason == RolloutHung {
-		for _, kind := range troubles {
+		for _, kind := range problems {
 			if kind != NotReady && kind != Starting && strings.Contains(message, verb(kind)) {
 				reason = string(kind)
 				break
 			}
 		}
 	}
-	all := WayOuts()
+	all := append(WayOuts(), more...)
 	if i := slices.IndexFunc(all, func(w WayOut) bool { return w.Reason == reason }); i >= 0 {
 		return all[i].Do
 	}

@@ -6,54 +6,53 @@ import (
 )
 
 const (
-	// hungAfter is how long a rollout may stall before it counts as hung, and how long a pod may take to start. It
-	// is what OpenShift's operator waits.
-	hungAfter = 10 * time.Minute
-	// downAfter is how long a workload may have no available pod before the network counts as not available:
-	// longer than a restart of the only pod, shorter than a person's patience.
+	// stalledAfter is the time without progress after which a rollout counts as stalled, and the time that a pod may take to
+	// start. It is that of OpenShift's operator.
+	stalledAfter = 10 * time.Minute
+	// downAfter is the time without available pods after which a workload is unavailable: longer than the restart of a
+	// single pod.
 	downAfter = 30 * time.Second
-	// ripe is how long something that may pass by itself must last before it is Degraded. It is what OpenShift's operator
-	// waits.
-	ripe = 2 * time.Minute
+	// degradedAfter is the time for which a problem that may resolve automatically must last before it is Degraded. It is that
+	// of OpenShift's operator.
+	degradedAfter = 2 * time.Minute
 )
 
-// String names a workload in sentences, as in: DaemonSet "openshift-flannel/flanneld".
+// String returns the name for sentences, for example: DaemonSet "openshift-flannel/flanneld".
 func (w Workload) String() string {
 	return fmt.Sprintf("%s %q", w.Kind, w.Namespace+"/"+w.Name)
 }
 
-// id is the key of a workload in Memory.
+// id returns the key of a workload in Memory.
 func (w Workload) id() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
 
-// view is one workload at the moment at which it is looked at.
+// view is the state of one workload during a decision.
 type view struct {
 	Live
 	now time.Time
-	// deadline is how long its rollout may stall.
+	// deadline is the time without progress after which its rollout is stalled.
 	deadline time.Duration
-	// exists is false for a workload that is wanted and does not exist; then Live has nothing but its name.
+	// exists is false for a desired workload that does not exist; then Live has only its name.
 	exists bool
-	// rolling is true while its newest revision does not run everywhere; since says when that began.
+	// rolling is true during the rollout of its newest revision, since is the start of the rollout.
 	rolling bool
 	since   time.Time
-	// advanced is when there was last one more pod of its newest revision than before.
+	// advanced is the time at which the number of pods of its newest revision last increased.
 	advanced time.Time
-	// installed is true if its component has been available at some time.
+	// installed is true if its component has ever been available.
 	installed bool
-	// troubled are the pods that something keeps from working, the gravest trouble first; counted are those of them that
-	// make the component Degraded when that lasts.
-	troubled, counted []Pod
+	// failing are the pods with problems, the most severe first; counted are those that make the component Degraded if the
+	// problem lasts.
+	failing, counted []Pod
 }
 
-// count returns the pods whose trouble makes the component Degraded when it lasts: during a rollout, pods that are not
-// ready are what a rollout looks like, and starting is trouble only if it takes very long. again is after how long there
-// will be one more.
+// count returns the pods whose problem makes the component Degraded if it lasts: pods that are not ready during a rollout are
+// expected, and Starting is a problem only after a long time. again is the duration after which one more pod counts.
 func (v view) count() (counted []Pod, again time.Duration) {
-	for _, p := range v.troubled {
-		if v.rolling && (p.Trouble == NotReady || p.Trouble == Starting) {
+	for _, p := range v.failing {
+		if v.rolling && (p.Problem == NotReady || p.Problem == Starting) {
 			continue
 		}
-		if left := min(hungAfter-v.now.Sub(p.Since), hungAfter); p.Trouble == Starting && left > 0 {
+		if left := min(stalledAfter-v.now.Sub(p.Since), stalledAfter); p.Problem == Starting && left > 0 {
 			if again == 0 || left < again {
 				again = left
 			}
@@ -64,46 +63,46 @@ func (v view) count() (counted []Pod, again time.Duration) {
 	return counted, again
 }
 
-// awaited is how many pods are not available on nodes that work. A node that is down is not a rollout.
+// awaited returns the number of unavailable pods on reachable nodes. Pods on unreachable nodes are not part of a rollout.
 func (l Live) awaited() int32 {
-	return max(0, l.Desired-l.Available-l.gone())
+	return max(0, l.Desired-l.Available-l.unreachable())
 }
 
-// gone is how many pods that are not ready are on nodes whose kubelet does not answer.
-func (l Live) gone() int32 {
+// unreachable returns the number of pods that are not ready on unreachable nodes.
+func (l Live) unreachable() int32 {
 	var n int32
 	for _, p := range l.Pods {
-		if p.NodeGone && !p.Ready {
+		if p.NodeUnreachable && !p.Ready {
 			n++
 		}
 	}
 	return n
 }
 
-// settled reports whether the newest revision runs wherever it should: nothing is left of a rollout.
+// settled reports whether the rollout of the newest revision has finished.
 func (l Live) settled() bool {
-	return l.Observed >= l.Generation && l.Updated >= l.Desired-l.gone() && l.awaited() == 0
+	return l.Observed >= l.Generation && l.Updated >= l.Desired-l.unreachable() && l.awaited() == 0
 }
 
-// lastChange is when a rollout or one of its pods last got further. A pod that crashes repeatedly does not get anywhere, however often
-// it is briefly ready; nor does one that is evicted or deleted repeatedly, however often it is created.
+// lastChange returns the time of the last progress of a rollout. A pod that crashes repeatedly makes no progress, even if it is briefly
+// ready; nor does one that is evicted or deleted and created repeatedly.
 func (v view) lastChange() time.Time {
 	last := v.since
 	if v.advanced.After(last) && !v.advanced.After(v.now) {
 		last = v.advanced
 	}
 	for _, p := range v.Pods {
-		if p.Ready && p.Trouble == "" && p.Since.After(last) && !p.Since.After(v.now) {
+		if p.Ready && p.Problem == "" && p.Since.After(last) && !p.Since.After(v.now) {
 			last = p.Since
 		}
 	}
 	return last
 }
 
-// down reports whether no pod of a workload that should have some is available.
+// down reports whether a workload that should have pods has no available one.
 func (v view) down() bool { return !v.exists || v.Desired > 0 && v.Available == 0 }
 
-// wentDown is since when a workload is down as far as its pods tell; the zero time if they do not.
+// wentDown returns the time since which a workload is down according to its pods; the zero time if unknown.
 func (l Live) wentDown() time.Time {
 	var last time.Time
 	for _, p := range l.Pods {
@@ -114,8 +113,8 @@ func (l Live) wentDown() time.Time {
 	return last
 }
 
-// troubledSince is since when pods have been in the trouble that they are in; the zero time if none is.
-func troubledSince(pods []Pod) time.Time {
+// problemSince returns the time since which pods have problems; the zero time if none has.
+func problemSince(pods []Pod) time.Time {
 	var first time.Time
 	for _, p := range pods {
 		if !p.Ready && (first.IsZero() || p.Since.Before(first)) {

@@ -1,6 +1,6 @@
-// Package applytest has a fake of the client of package apply that behaves like an API server as far as applying
-// goes: fields that are not applied any more go, those of others stay, namespaces must exist, UIDs are checked, and
-// what changes nothing leaves the resource version alone. It knows no schemas: lists are replaced as a whole.
+// Package applytest has a fake of the client of package apply that implements server-side apply: it removes fields that are
+// not applied any more, keeps those of other managers, requires namespaces to exist, checks UIDs, and does not change the
+// resource version if nothing changes. It has no schemas: lists are replaced as a whole.
 package applytest
 
 import (
@@ -24,31 +24,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Call is a request that was made.
+// Call is a recorded request.
 type Call struct {
 	// Verb is get, apply, replace, delete or inuse.
 	Verb string
 	Key  manifest.Key
 }
 
-// Writes reports whether the call could change something.
+// Writes reports whether the call may write.
 func (c Call) Writes() bool { return c.Verb != "get" && c.Verb != "inuse" }
 
 // Fake is an API server in memory. Use NewFake.
 type Fake struct {
-	// Fail, if set, is asked before each request; its error is the answer.
+	// Fail, if set, is called before each request; the request fails with its error.
 	Fail func(Call) error
 
 	mu       sync.Mutex
 	revision int
 	objects  map[manifest.Key]*unstructured.Unstructured
-	applied  map[manifest.Key]map[string]any // what was applied last
+	applied  map[manifest.Key]map[string]any // the last applied objects
 	calls    []Call
 }
 
 var _ apply.Client = (*Fake)(nil)
 
-// NewFake returns a fake with these objects in it, and no namespaces but theirs.
+// NewFake returns a fake with objects and their namespaces.
 func NewFake(objects ...*unstructured.Unstructured) *Fake {
 	f := &Fake{objects: map[manifest.Key]*unstructured.Unstructured{}, applied: map[manifest.Key]map[string]any{}}
 	for _, o := range objects {
@@ -57,7 +57,7 @@ func NewFake(objects ...*unstructured.Unstructured) *Fake {
 	return f
 }
 
-// Put makes an object be there, as another client would, with its namespace.
+// Put stores an object and its namespace as another client.
 func (f *Fake) Put(obj *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *Fake) Put(obj *unstructured.Unstructured) {
 	f.store(manifest.KeyOf(obj), obj.DeepCopy())
 }
 
-// Live is a plan.Lookup.
+// Live returns a stored object. It is a plan.Lookup.
 func (f *Fake) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *Fake) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return o.DeepCopy(), ok
 }
 
-// Calls returns the requests since the last time it was asked.
+// Calls returns the requests since the last call.
 func (f *Fake) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +92,7 @@ func (f *Fake) Keys() []manifest.Key {
 	return slices.SortedFunc(maps.Keys(f.objects), manifest.Key.Compare)
 }
 
-// begin notes a request.
+// begin records a request.
 func (f *Fake) begin(verb string, key manifest.Key) error {
 	f.mu.Lock()
 	f.calls = append(f.calls, Call{verb, key})
@@ -146,11 +146,11 @@ func (f *Fake) Replace(ctx context.Context, obj *unstructured.Unstructured) erro
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	there, ok := f.objects[key]
+	existing, ok := f.objects[key]
 	if !ok {
 		return notFound(key)
 	}
-	if there.GetResourceVersion() != obj.GetResourceVersion() {
+	if existing.GetResourceVersion() != obj.GetResourceVersion() {
 		return apierrors.NewConflict(resource(key), key.Name, fmt.Errorf("the object has been modified"))
 	}
 	f.store(key, &unstructured.Unstructured{Object: normal(obj.Object)})
@@ -165,12 +165,12 @@ func (f *Fake) Delete(ctx context.Context, ref apply.Ref, uid types.UID, _ metav
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	there, ok := f.objects[key]
+	existing, ok := f.objects[key]
 	if !ok {
 		return notFound(key)
 	}
-	if there.GetUID() != uid {
-		return apierrors.NewConflict(resource(key), key.Name, fmt.Errorf("the UID in the precondition (%s) is not %s", uid, there.GetUID()))
+	if existing.GetUID() != uid {
+		return apierrors.NewConflict(resource(key), key.Name, fmt.Errorf("the UID in the precondition (%s) is not %s", uid, existing.GetUID()))
 	}
 	delete(f.objects, key)
 	delete(f.applied, key)
@@ -187,10 +187,10 @@ func (f *Fake) InUse(ctx context.Context, crd *unstructured.Unstructured) (bool,
 	return slices.ContainsFunc(f.Keys(), func(k manifest.Key) bool { return k.Group == group && k.Kind == kind }), ctx.Err()
 }
 
-// store puts an object in place, with what only servers set. Definitions are established at once.
+// store stores an object with the metadata that servers set. CRDs are established immediately.
 func (f *Fake) store(key manifest.Key, obj *unstructured.Unstructured) {
-	there := f.objects[key]
-	if there != nil && reflect.DeepEqual(there.Object, obj.Object) {
+	existing := f.objects[key]
+	if existing != nil && reflect.DeepEqual(existing.Object, obj.Object) {
 		return
 	}
 	f.revision++
@@ -204,39 +204,39 @@ func (f *Fake) store(key manifest.Key, obj *unstructured.Unstructured) {
 	f.objects[key] = obj
 }
 
-// drop removes the fields that were applied before and are not any more.
-func drop(there, before, now map[string]any) {
+// drop removes the fields that were applied before and are not applied any more.
+func drop(existing, before, now map[string]any) {
 	for name, value := range before {
 		wanted, stays := now[name]
 		if !stays {
-			delete(there, name)
+			delete(existing, name)
 			continue
 		}
 		old, isMap := value.(map[string]any)
 		next, nextIsMap := wanted.(map[string]any)
-		present, presentIsMap := there[name].(map[string]any)
+		present, presentIsMap := existing[name].(map[string]any)
 		if isMap && nextIsMap && presentIsMap {
 			drop(present, old, next)
 		}
 	}
 }
 
-func merge(there, wanted map[string]any) {
+func merge(existing, wanted map[string]any) {
 	for name, value := range wanted {
-		present, presentIsMap := there[name].(map[string]any)
+		present, presentIsMap := existing[name].(map[string]any)
 		if tree, isMap := value.(map[string]any); isMap && presentIsMap {
 			merge(present, tree)
 			continue
 		}
-		there[name] = runtime.DeepCopyJSONValue(value)
+		existing[name] = runtime.DeepCopyJSONValue(value)
 	}
 }
 
-// normal returns a tree as it comes over the wire.
+// normal returns a tree after encoding and decoding.
 func normal(tree map[string]any) map[string]any {
 	text, err := json.Marshal(tree)
 	if err != nil {
-		panic(err) // only trees that are JSON are objects
+		panic(err) // objects always have a JSON encoding
 	}
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(text); err != nil {

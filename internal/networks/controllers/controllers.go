@@ -1,5 +1,5 @@
-// Package controllers is the list of the controllers of networks. It is not part of the list of networks: programs that only render them
-// need no clients of their databases.
+// Package controllers lists the controllers of networks. It is separate from the list of networks, since binaries that only render need no
+// clients of the networks' databases.
 package controllers
 
 import (

@@ -1,5 +1,5 @@
-// Package randomedittest puts together random edits of a network's specification, harmless and harmful ones, valid and invalid
-// ones, so that tests can hold against each other what judges an edit: the API server, the plan, the operator.
+// Package randomedittest generates random edits of a network's specification, valid and invalid, safe and unsafe ones, so that
+// tests can compare the decisions of the API server, the plan and the operator.
 package randomedittest
 
 import (
@@ -13,11 +13,11 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// New puts together up to three changes, and names them. The same seed gives the same edit.
+// New returns the name of an edit of up to three changes, and the edit. It is deterministic for a seed.
 func New(seed uint64) (string, func(*operatorv1.NetworkSpec)) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	kinds := kinds()
-	names := slices.Sorted(maps.Keys(kinds)) // a map has no order, and the same seed has to give the same edit
+	names := slices.Sorted(maps.Keys(kinds)) // sorted, so that the edit is deterministic
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = names[:1+r.IntN(3)]
 	return strings.Join(names, ", "), func(s *operatorv1.NetworkSpec) {
@@ -28,7 +28,7 @@ func New(seed uint64) (string, func(*operatorv1.NetworkSpec)) {
 	}
 }
 
-// kinds are the changes that edits are put together of.
+// kinds returns the changes of which edits consist.
 func kinds() map[string]func(*operatorv1.NetworkSpec, *rand.Rand) {
 	return map[string]func(*operatorv1.NetworkSpec, *rand.Rand){
 		"log level": func(s *operatorv1.NetworkSpec, r *rand.Rand) {

@@ -45,9 +45,9 @@ func BenchmarkOperator(b *testing.B) {
 // applied, and until the operator has written down that it has, as watches show it.
 func (c *cluster) fieldChanged(b *testing.B) {
 	key := client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "proxy-config"}
-	config := c.follow(b, configMaps, key)
-	agents := c.follow(b, daemonSets, client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"})
-	record := c.follow(b, configMaps, client.ObjectKey{Namespace: namespace, Name: "applied-cluster"})
+	config := c.watch(b, configMaps, key)
+	agents := c.watch(b, daemonSets, client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"})
+	record := c.watch(b, configMaps, client.ObjectKey{Namespace: namespace, Name: "applied-cluster"})
 	generation := agents.now.GetGeneration()
 	var took, recorded, floor times
 	begin := time.Now()

@@ -32,8 +32,8 @@ func (c *cluster) replaced(b *testing.B, operator *process, e ending) *process {
 	var leased, restored times
 	for b.Loop() {
 		for range e.rounds {
-			lock := c.follow(b, leases, client.ObjectKey{Namespace: namespace, Name: lease})
-			operand := c.follow(b, configMaps, key)
+			lock := c.watch(b, leases, client.ObjectKey{Namespace: namespace, Name: lease})
+			operand := c.watch(b, configMaps, key)
 			before := holder(lock.now)
 			operator.end(e.signal)
 			doomed := &corev1.ConfigMap{}

@@ -29,8 +29,8 @@ func BenchmarkLargeCluster(b *testing.B) {
 	sets := c.seedPods(b)
 	b.Run("restart-with-pods", func(b *testing.B) { operator = c.restart(b, operator) })
 	b.Run("memory-with-pods", func(b *testing.B) { resident(b, operator) })
-	b.Run("condition", func(b *testing.B) { c.conditionChanged(b, sets[0]) })
-	b.Run("rolling", func(b *testing.B) { c.rolling(b, operator, sets[0]) })
+	b.Run("condition", func(b *testing.B) { c.conditionChanged(b, sets) })
+	b.Run("rolling", func(b *testing.B) { c.rolling(b, operator, sets) })
 	operator.stop()
 }
 

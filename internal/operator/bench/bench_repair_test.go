@@ -28,7 +28,7 @@ func (c *cluster) restored(b *testing.B, harm damage) {
 	for b.Loop() {
 		for i := range *samples {
 			entry := operands[i%len(operands)]
-			s := c.follow(b, entry.Key.GroupKind().WithVersion(entry.Version), client.ObjectKey{Namespace: entry.Key.Namespace, Name: entry.Key.Name})
+			s := c.watch(b, entry.Key.GroupKind().WithVersion(entry.Version), client.ObjectKey{Namespace: entry.Key.Namespace, Name: entry.Key.Name})
 			time.Sleep(time.Until(harmed[entry.Key].Add(apart)))
 			floor = append(floor, c.write(b))
 			start := time.Now()

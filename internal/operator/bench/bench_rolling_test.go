@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,21 +14,29 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// begin has a DaemonSet begin to roll: it has another template, and nothing of it runs yet.
-func (c *cluster) begin(b *testing.B, f fleet) {
+// begin has the operator roll out another template, and returns the DaemonSet that begins. Nothing of it runs yet, and the others wait for it.
+func (c *cluster) begin(b *testing.B, sets []fleet) fleet {
 	b.Helper()
 	c.kubelet.away.Store(true)
+	for _, f := range sets {
+		c.refresh(b, f.set)
+	}
 	c.edit(b, func(spec *operatorv1.NetworkSpec) {
 		spec.LogLevel = "Debug"
 		if c.network(b).Spec.LogLevel == spec.LogLevel {
 			spec.LogLevel = "Normal"
 		}
 	})
-	generation := f.set.Generation
-	eventually(b, "the DaemonSet is to roll out", 20*time.Millisecond, func() bool {
-		c.refresh(b, f.set)
-		return f.set.Generation > generation
+	var first fleet
+	eventually(b, "a DaemonSet is to roll out", 20*time.Millisecond, func() bool {
+		return slices.ContainsFunc(sets, func(f fleet) bool {
+			generation := f.set.Generation
+			c.refresh(b, f.set)
+			first = f
+			return f.set.Generation > generation
+		})
 	})
+	return first
 }
 
 // finish has all workloads be as they should be.
@@ -66,20 +75,20 @@ func (c *cluster) progress(b *testing.B, f fleet, updated int) {
 }
 
 // conditionChanged is from a change of a workload's status until the condition of the network tells it, as a watch shows it.
-func (c *cluster) conditionChanged(b *testing.B, f fleet) {
-	c.begin(b, f)
-	network := c.follow(b, operatorv1.GroupVersion.WithKind("Network"), client.ObjectKey{Name: operatorv1.NetworkName})
+func (c *cluster) conditionChanged(b *testing.B, sets []fleet) {
+	f := c.begin(b, sets)
+	network := c.watch(b, operatorv1.GroupVersion.WithKind("Network"), client.ObjectKey{Name: operatorv1.NetworkName})
 	var took times
 	for b.Loop() {
 		for range *samples {
 			text := fmt.Sprintf("(%d out of %d updated)", len(took)+1, *nodes)
 			start := time.Now()
 			c.progress(b, f, len(took)+1)
-			told := network.until(b, "the condition has "+text, func(o *unstructured.Unstructured) bool {
+			seen := network.until(b, "the condition has "+text, func(o *unstructured.Unstructured) bool {
 				conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 				return strings.Contains(fmt.Sprint(conditions), text)
 			})
-			took = append(took, told.Sub(start))
+			took = append(took, seen.Sub(start))
 		}
 	}
 	network.stop()
@@ -89,12 +98,12 @@ func (c *cluster) conditionChanged(b *testing.B, f fleet) {
 
 // rolling has the pods of a DaemonSet be replaced, fifty at a time, and fail for a while in between; the operator's memory at
 // most meanwhile is reported beside what it was before.
-func (c *cluster) rolling(b *testing.B, operator *process, f fleet) {
+func (c *cluster) rolling(b *testing.B, operator *process, sets []fleet) {
 	const step = 50
 	before := operator.memory(b).now
 	operator.forgetPeak(b)
 	busy, begin := operator.cpu(b), time.Now()
-	c.begin(b, f)
+	f := c.begin(b, sets)
 	for b.Loop() {
 		into := c.store(b)
 		for from := 0; from < len(f.pods); from += step {

@@ -18,7 +18,7 @@ type stream struct {
 }
 
 // follow begins a stream. It ends with the benchmark, or when stop is called.
-func (c *cluster) follow(b *testing.B, kind schema.GroupVersionKind, key client.ObjectKey) *stream {
+func (c *cluster) watch(b *testing.B, kind schema.GroupVersionKind, key client.ObjectKey) *stream {
 	b.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)

@@ -8,16 +8,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// judgedElsewhere are fields whose changes during a change of the MTU have problems of their own, and the settings of
-// networks that are not in use, which are invalid.
-var judgedElsewhere = []string{"spec.clusterNetwork", "spec.serviceNetwork", "spec.migration", "spec.defaultNetwork"}
+// checkedElsewhere are fields that have their own rules for changes during an MTU migration, and the settings of networks
+// that are not in use, which are invalid.
+var checkedElsewhere = []string{"spec.clusterNetwork", "spec.serviceNetwork", "spec.migration", "spec.defaultNetwork"}
 
-// still returns the fields that have to stay as they are during a change of the MTU and that no other rule holds fast:
-// those whose change is not live.
-func still(fields []provider.Field) []provider.Leaf {
+// frozen returns the fields that must not change during an MTU migration and that no other rule covers: those whose change
+// is not live.
+func frozen(fields []provider.Field) []provider.Leaf {
 	var all []provider.Leaf
 	for _, f := range fields {
-		if f.Class == provider.Live || f.Fixed != "" && len(f.Choice) == 0 || slices.Contains(judgedElsewhere, f.Path) {
+		if f.Class == provider.Live || f.Fixed != "" && len(f.Choice) == 0 || slices.Contains(checkedElsewhere, f.Path) {
 			continue
 		}
 		all = append(all, f.Leaves(fields)...)
@@ -28,9 +28,9 @@ func still(fields []provider.Field) []provider.Leaf {
 	})
 }
 
-// nothingElse adds the problem that something else changes during a change of the MTU, for the fields that a kind has.
+// nothingElse adds the problem that another field changes during an MTU migration, for the fields that a kind has.
 func (p *problems) nothingElse(fields []provider.Field, has has) {
-	for _, l := range still(fields) {
+	for _, l := range frozen(fields) {
 		if !has(l) {
 			continue
 		}
@@ -47,8 +47,8 @@ func (p *problems) nothingElse(fields []provider.Field, has has) {
 	}
 }
 
-// unused is the end of an expression for whether a field belongs to a choice that an object does not make; empty for other
-// fields.
+// unused returns the end of an expression for whether a field belongs to a choice that an object does not make; "" for
+// other fields.
 func unused(fields []provider.Field, path string) string {
 	for _, f := range fields {
 		for _, name := range f.Choice {
@@ -60,14 +60,14 @@ func unused(fields []provider.Field, path string) string {
 	return ""
 }
 
-// opaque compares what has no text with what the object was before.
+// opaque compares a field without text with that of the old object.
 func (p *problems) opaque(l provider.Leaf) {
 	old := "oldObject" + at(l.Path)[len("object"):]
 	p.problem(fmt.Sprintf("variables.moving && variables.own && oldObject != null && %s != %s", at(l.Path), old),
 		fmt.Sprintf("%q", l.Path+": "+ending(rules.DuringMigration)))
 }
 
-// lists compares the lists of a map by their names, in any order. One that is left out, or is empty, may be filled in.
+// lists compares the lists of a map by their names, in any order. One that is omitted or empty may be filled in.
 func (p *problems) lists(l provider.Leaf) {
 	name, all := variable(l.Path), at(l.Path)+".orValue({})"
 	lines := func(key string) string { return applied(key) + `.split('\n').filter(a, a != '')` }

@@ -11,10 +11,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// look asks the API server for the objects that are to be created, and returns the plan with what is to be done with
-// those that are there. What the plan was made from may be late, or know only objects with the operator's label:
-// without a look, an object of someone else would be taken for the operator's own, and deleted one day.
-func (r *run) look(ctx context.Context, p plan.Plan) plan.Plan {
+// refresh reads the objects that are to be created, and returns the plan with the actions for those that exist. The plan
+// may be based on an outdated cache, or on one that has only objects with the operator's label: without the read, an object
+// of another client would count as the operator's own, and could be deleted later.
+func (r *run) refresh(ctx context.Context, p plan.Plan) plan.Plan {
 	p.Actions = slices.Clone(p.Actions)
 	r.unknown = map[manifest.Key]error{}
 	var mu sync.Mutex
