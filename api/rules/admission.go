@@ -6,10 +6,11 @@ var (
 	ServiceCIDROutside = New("service-cidr-outside", "is outside spec.serviceNetwork of Network/cluster (%s), and a network of type %s serves that range only: NO_PROXY, the status of the cluster network and the check for overlap with pods and nodes would not include it. Use a range inside %s. To store it nevertheless, annotate it with %s=true")
 )
 
-// The sentences of admission policies about the annotations that agents of a network write.
+// The sentences of admission policies about the annotations and events that agents of a network write.
 var (
 	AnnotationsOnly    = New("annotations-only", "service account %s of the network changes %s, and nothing else")
 	AnnotationsOwnNode = New("annotations-own-node", "service account %s of the network changes objects of the node of its own pod only")
+	FightsOfAgents     = New("fights-of-agents", "events with the reason %s about a Node are created by the agents of the network alone, as they degrade it; use another reason")
 	ReservedAnnotation = New("reserved-annotation", "is written by %s alone; leave it out, or as it is")
 )
 

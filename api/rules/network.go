@@ -43,7 +43,7 @@ var (
 	NodeFamily        = New("node-ip-family", "adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out")
 	PoolCapacity      = New("pool-capacity", "%s supports %d nodes; the cluster has %d; use a shorter prefix for the pool, or a longer hostPrefix")
 	LinkMTU           = New("mtu-links", "needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, "+askAgain)
-	InterfaceMissing  = New("interface-missing", "is an interface that no node has; write one that every node has and that has an address (nodes have %s%s), or leave it out for that of the default route; if nodes have got it since they were asked, delete the ConfigMap mtu, so that they are asked again")
+	InterfaceMissing  = New("interface-missing", "is an interface that no node has; write one that every node has and that has an address (nodes have %s), or leave it out for that of the default route; if nodes have got it since they were asked, delete the ConfigMap mtu, so that they are asked again")
 
 	ServicesUnserved    = New("services-unserved", "no component serves Services: new connections to Services fail; set it to true, or deploy another service proxy")
 	ServicesServedTwice = New("services-served-twice", "%s serves Services too: both bind the same ports of nodes and change each other's rules; delete it, or set this field to false")

@@ -80,6 +80,7 @@ var rules = []struct {
 	{"internal/kubeconfig", Edges},
 	{"internal/leader", Edges},
 	{"internal/objectevents", Edges},
+	{"internal/fightevents", Edges},
 	{"internal/logging", Edges},
 	{"internal/loop", Edges},
 	{"internal/offline", Edges},

@@ -25,7 +25,7 @@ var namesNetworks = map[string]struct {
 	"internal/cli/install/cluster.go":               {6, "agents of networks that other parties install"},
 	"internal/cli/render/render.go":                 {1, "an example in a message"},
 	"internal/controller/clusterconfig/validate.go": {1, "an example in a message"},
-	"internal/controller/signer/authority.go":       {1, "the namespace that OpenShift's signer of IPsec uses, with every network"},
+	"internal/controller/signer/ca.go":              {1, "the namespace that OpenShift's signer of IPsec uses, with every network"},
 	"internal/controller/signer/policy.go":          {1, "the organizations that agents of OpenShift write into requests"},
 	"internal/dayone/hostdocument/configured.go":    {1, "prefixes of interfaces that networks make, also ones of other installations"},
 	"internal/dayone/validation/checkdocument.go":   {2, "messages: br-ex is for OVN-Kubernetes"},

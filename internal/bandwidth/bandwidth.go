@@ -1,4 +1,4 @@
-// Package bandwidth reads the annotations by which pods limit their own bandwidth. It is pure.
+// Package bandwidth decodes the annotations that limit the bandwidth of pods. It is pure.
 package bandwidth
 
 import (
@@ -8,29 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The annotations, as Kubernetes has them: bits a second, such as 10M.
+// The annotations of Kubernetes: bits per second, such as 10M.
 const (
 	AnnotationIngress = "kubernetes.io/ingress-bandwidth"
 	AnnotationEgress  = "kubernetes.io/egress-bandwidth"
 )
 
-// The values that annotations may have, in bits a second.
+// The valid range of the annotations, in bits per second.
 const (
 	least = 1_000
 	most  = 1_000_000_000_000_000
 )
 
-// Limits are the limits of a pod in kilobits a second; 0 is none.
+// Limits are the limits of a pod in kilobits per second; 0 means none.
 type Limits struct {
-	// Ingress is what the pod gets, Egress what it sends.
+	// Ingress limits traffic to the pod, Egress traffic from it.
 	Ingress, Egress uint64
 }
 
-// Burst returns the kilobits that may come at once after a pause, with a limit of so many kilobits a second: a quarter of a second's worth, since
-// TCP gets less than the rate with less, and at least a few packets.
+// Burst returns the burst in kilobits for a limit in kilobits per second: that of a quarter of a second, since TCP does not reach the limit
+// with less, and at least a few packets.
 func Burst(kilobits uint64) uint64 { return max(kilobits/4, 64) }
 
-// Read returns the limits of a pod with these annotations. The error has all values that are none.
+// Read returns the limits of a pod with these annotations. The error has all invalid values.
 func Read(annotations map[string]string) (l Limits, err error) {
 	var errs []error
 	for _, a := range []struct {

@@ -1,8 +1,8 @@
-// Package cabundle reads and merges lists of certificate authorities as people write them: PEM files with comments,
-// line ends of any kind, certificates that are there twice or have expired, and things that do not belong there at all.
+// Package cabundle parses and merges CA bundles that users write: PEM files with comments, any line ends, duplicate or
+// expired certificates, and invalid blocks.
 //
-// Parse names every mistake at once, with its number in the file and its line. Merge puts lists together, each
-// certificate once, and leaves out what has expired.
+// Parse reports all errors at once, with block number and line. Merge merges bundles without duplicates and expired
+// certificates.
 //
 // It is pure.
 package cabundle
@@ -13,30 +13,30 @@ import (
 	"strings"
 )
 
-// Key is the key of a ConfigMap under which everybody looks for certificate authorities.
+// Key is the conventional key of a CA bundle in a ConfigMap.
 const Key = "ca-bundle.crt"
 
-// Limit is how many bytes the values of a ConfigMap may have together.
+// Limit is the maximum total size of the values of a ConfigMap in bytes.
 // https://kubernetes.io/docs/concepts/configuration/configmap/
 const Limit = 1 << 20
 
 // Certificate is one certificate of a bundle.
 type Certificate struct {
 	*x509.Certificate
-	// Number is its place among the blocks of the file, Of how many there are, and Line that of its first line; all count
-	// from 1.
+	// Number is its index among the blocks of the file, Of the number of blocks, and Line the number of its first line; all
+	// start at 1.
 	Number, Of, Line int
 }
 
-// String names the certificate as a person can find it.
+// String returns block number, line and name of the certificate.
 func (c Certificate) String() string {
 	return fmt.Sprintf("certificate %d of %d (%s, line %d)", c.Number, c.Of, name(c.Certificate), c.Line)
 }
 
-// longestName is how much of a subject is shown.
+// longestName is the maximum length of a subject in messages.
 const longestName = 100
 
-// name is the common name of a certificate, or its whole subject if it has none.
+// name returns the common name of a certificate, or its whole subject if it has none.
 func name(c *x509.Certificate) string {
 	s := "CN=" + c.Subject.CommonName
 	if c.Subject.CommonName == "" {

@@ -101,7 +101,7 @@ func TestWhatIsNoBundleIsRefusedWithTheReason(t *testing.T) {
 		{"words", "hello\n", []string{"has no certificate in PEM form"}},
 		{"DER", string(raw), []string{"is in DER form; convert it: openssl x509 -inform der"}},
 		{"base64 without lines around it", base64.StdEncoding.EncodeToString(raw), []string{"is base64 without the lines -----BEGIN CERTIFICATE-----"}},
-		{"a key, whatever else there is", good + key + good, []string{fmt.Sprintf("block 2 of 3 (line %d): is a private key, where only certificates belong: take it out, and replace the key", at)}},
+		{"a key among certificates", good + key + good, []string{fmt.Sprintf("block 2 of 3 (line %d): is a private key, where only certificates belong: take it out, and replace the key", at)}},
 		{"an encrypted key", armored("ENCRYPTED PRIVATE KEY", nil), []string{"block 1 of 1 (line 1): is a private key"}},
 		{"half a key", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n", []string{"is a private key"}},
 		{"a request", armored("CERTIFICATE REQUEST", raw), []string{`is a "CERTIFICATE REQUEST", not a certificate`}},

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Merged is several lists of certificates as one.
+// Merged is the result of merging bundles.
 type Merged struct {
-	// PEM has each certificate once, in the order of the lists, and nothing else.
+	// PEM has the certificates in the order of the bundles, without duplicates and comments.
 	PEM string
-	// Count is how many it has.
+	// Count is the number of certificates.
 	Count int
-	// Skipped are those that have expired, in the order of the lists.
+	// Skipped are the expired certificates, in the order of the bundles.
 	Skipped []Certificate
-	// Next is when the next one of them expires; zero is never.
+	// Next is the next expiry of a certificate; zero if there is none.
 	Next time.Time
 }
 
-// Merge puts lists together. What has expired is left out: no client accepts it, and it takes room.
+// Merge merges bundles. It skips expired certificates, which no client accepts.
 func Merge(now time.Time, lists ...[]Certificate) Merged {
 	var m Merged
 	var out strings.Builder
@@ -40,15 +40,14 @@ func Merge(now time.Time, lists ...[]Certificate) Merged {
 				m.Next = c.NotAfter
 			}
 			m.Count++
-			_ = pem.Encode(&out, &pem.Block{Type: typeCertificate, Bytes: c.Raw}) // a strings.Builder takes everything
+			_ = pem.Encode(&out, &pem.Block{Type: typeCertificate, Bytes: c.Raw}) // writes to a strings.Builder never fail
 		}
 	}
 	m.PEM = out.String()
 	return m
 }
 
-// Remarks says what a person should know of a list that was merged, though it was taken: what has expired, what is not
-// valid yet, and what is no authority.
+// Remarks returns sentences about certificates of a merged bundle that have expired, are not valid yet, or are no CA.
 func Remarks(now time.Time, list []Certificate) []string {
 	const day = "2006-01-02"
 	var remarks []string

@@ -10,25 +10,24 @@ import (
 	"strings"
 )
 
-// typeCertificate is the type of the PEM blocks that belong in a bundle.
+// typeCertificate is the type of PEM blocks with certificates.
 const typeCertificate = "CERTIFICATE"
 
-// ErrPrivateKey is wrapped by the error of Parse if there is a private key among the certificates.
+// ErrPrivateKey is wrapped by the error of Parse if the bundle contains a private key.
 var ErrPrivateKey = errors.New("private key")
 
-// block is what is between a line that begins a PEM block and the one that ends it.
+// block is a PEM block.
 type block struct {
 	label string
 	line  int
 	// text is the whole block, without blanks around its lines.
 	text []byte
-	// torn says why it is none.
+	// torn is the reason why it is no valid block; empty if it is.
 	torn string
 }
 
-// Parse reads the certificates of a PEM file. Text between them is passed over. The error, if there is one, joins
-// everything that is wrong, one error for each; the certificates that can be read are returned all the same. A file without
-// any certificate is an error.
+// Parse parses the certificates of a PEM file and ignores text between them. The error joins all errors; the valid
+// certificates are returned nevertheless. A file without certificates is an error.
 func Parse(content []byte) ([]Certificate, error) {
 	blocks, problems := split(content)
 	var certificates []Certificate
@@ -46,7 +45,7 @@ func Parse(content []byte) ([]Certificate, error) {
 	return certificates, errors.Join(problems...)
 }
 
-// split finds the blocks. Blanks around lines are what an editor or YAML has added.
+// split finds the blocks. It ignores blanks around lines, which editors or YAML may add.
 func split(content []byte) (blocks []block, problems []error) {
 	var open *block
 	number := 0
@@ -110,7 +109,7 @@ func (b block) certificate() (*x509.Certificate, error) {
 	return c, nil
 }
 
-// whyNone says what a file without any block is.
+// whyNone describes a file without blocks.
 func whyNone(content []byte) error {
 	text := bytes.TrimSpace(content)
 	if len(text) == 0 {
@@ -131,7 +130,7 @@ func whyNone(content []byte) error {
 	return errors.New("has no certificate in PEM form, which begins with the line -----BEGIN CERTIFICATE-----")
 }
 
-// looksLikeDER reports whether bytes begin as a certificate does in DER form: a sequence with a length of two bytes.
+// looksLikeDER reports whether bytes begin like a certificate in DER encoding: a sequence with a length of two bytes.
 func looksLikeDER(content []byte) bool {
 	return len(content) > 4 && content[0] == 0x30 && content[1] == 0x82
 }

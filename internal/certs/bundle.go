@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Bundle is a list of certificates, usually of the authorities that are trusted.
+// Bundle is a list of certificates, usually of trusted CAs.
 type Bundle []*x509.Certificate
 
-// ParseBundle reads all certificates of a PEM file. What is not a certificate is an error that says at which
-// block: above all a private key, which must not go where bundles go.
+// ParseBundle parses all certificates of a PEM file. Any other block, in particular a private key, is an error with the
+// number of the block.
 func ParseBundle(content []byte) (Bundle, error) {
 	var out Bundle
 	for n := 1; ; n++ {
@@ -42,8 +42,8 @@ func ParseBundle(content []byte) (Bundle, error) {
 	return out, nil
 }
 
-// Salvage reads the certificates of authorities of a text, and skips everything else: what someone has torn or
-// written into by hand may still be all that says whom others trust.
+// Salvage parses the CA certificates of a text and skips everything else: a damaged or edited file may still be the only
+// record of trusted CAs.
 func Salvage(content []byte) Bundle {
 	var out Bundle
 	for {
@@ -61,7 +61,7 @@ func Salvage(content []byte) Bundle {
 	}
 }
 
-// With returns a bundle that also has the given certificates, each once.
+// With returns a bundle that also has the given certificates, without duplicates.
 func (b Bundle) With(more ...*x509.Certificate) Bundle {
 	out := slices.Clone(b)
 	for _, c := range more {
@@ -107,11 +107,11 @@ func (b Bundle) Trusts(c *x509.Certificate, now time.Time) bool {
 	return len(c.ExtKeyUsage) > 0
 }
 
-// PEM writes the bundle out, in its order.
+// PEM returns the bundle as PEM, in its order.
 func (b Bundle) PEM() []byte {
 	var out bytes.Buffer
 	for _, c := range b {
-		_ = pem.Encode(&out, &pem.Block{Type: blockCertificate, Bytes: c.Raw}) // a bytes.Buffer takes everything
+		_ = pem.Encode(&out, &pem.Block{Type: blockCertificate, Bytes: c.Raw}) // writes to a bytes.Buffer never fail
 	}
 	return out.Bytes()
 }

@@ -12,23 +12,23 @@ import (
 
 var (
 	start  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	policy = Policy{Name: "store-ca", AuthorityLife: 1000 * time.Hour, LeafLife: 100 * time.Hour, Overlap: 10 * time.Hour}
+	policy = Policy{Name: "store-ca", CALife: 1000 * time.Hour, LeafLife: 100 * time.Hour, Overlap: 10 * time.Hour}
 	member = Request{
 		CommonName: "member-a", Usage: Peer, Names: []string{"localhost"}, Life: 100 * time.Hour,
 		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("fd00::1")},
 	}
 )
 
-func authority(t *testing.T, now time.Time) *Authority {
+func authority(t *testing.T, now time.Time) *CA {
 	t.Helper()
-	a, err := NewAuthority("store-ca", now, 1000*time.Hour)
+	a, err := NewCA("store-ca", now, 1000*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func issue(t *testing.T, a *Authority, r Request, now time.Time) Pair {
+func issue(t *testing.T, a *CA, r Request, now time.Time) Pair {
 	t.Helper()
 	p, err := a.Issue(r, now)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestParseRefusesPairsThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", tc.name, err, tc.want)
 		}
 	}
-	if _, err := ParseAuthority(a); err == nil {
+	if _, err := ParseCA(a); err == nil {
 		t.Error("an end entity was taken for an authority")
 	}
 }
@@ -121,7 +121,7 @@ func TestStaleSaysWhyAPairMustBeIssuedAnew(t *testing.T) {
 		name   string
 		pair   Pair
 		want   Request
-		signer *Authority
+		signer *CA
 		at     time.Duration
 		stale  string
 	}{
@@ -165,7 +165,7 @@ func TestBundlesGoThroughPEM(t *testing.T) {
 }
 
 func FuzzParseBundle(f *testing.F) {
-	a, err := NewAuthority("fuzz", start, time.Hour)
+	a, err := NewCA("fuzz", start, time.Hour)
 	if err != nil {
 		f.Fatal(err)
 	}

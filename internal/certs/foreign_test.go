@@ -44,7 +44,7 @@ func TestKeysOfOthersAreRead(t *testing.T) {
 		{"OpenShift's operator: RSA in PKCS#1", selfSigned(t, rsaKey, rsaKey.Public(), pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)}))},
 		{"Ed25519", selfSigned(t, edKey, edKey.Public(), pkcs8(t, edKey))},
 	} {
-		a, err := ParseAuthority(tc.pair)
+		a, err := ParseCA(tc.pair)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -140,7 +140,7 @@ func TestDueIsWhenTheNextStepChangesSomething(t *testing.T) {
 
 func TestLivesOfMinutesHaveAHalf(t *testing.T) {
 	for _, life := range []time.Duration{time.Minute, 10 * time.Minute, 2 * time.Hour, 3 * time.Hour, 1000 * time.Hour} {
-		a, err := NewAuthority("x", start, life)
+		a, err := NewCA("x", start, life)
 		if err != nil {
 			t.Fatal(err)
 		}

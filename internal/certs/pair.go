@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Skew is how far in the past certificates begin to be valid, for machines whose clocks are late. One that lives for less
-// than two hours begins half of its life ago.
+// Skew is how far the validity of certificates begins in the past, for machines whose clocks are slow. For a life of less
+// than two hours, it is half of that life.
 const Skew = time.Hour
 
-// made returns when a certificate was made.
+// made returns the time at which a certificate was created.
 func made(c *x509.Certificate) time.Time {
 	return c.NotBefore.Add(min(Skew, c.NotAfter.Sub(c.NotBefore)/3))
 }
@@ -34,10 +34,10 @@ type Pair struct {
 	Key         []byte
 }
 
-// Empty reports whether neither half is there.
+// Empty reports whether both parts are empty.
 func (p Pair) Empty() bool { return len(p.Certificate) == 0 && len(p.Key) == 0 }
 
-// KeyError says that it is the private key of a pair that cannot be used.
+// KeyError is the error of an unusable private key of a pair.
 type KeyError struct{ Err error }
 
 func (e *KeyError) Error() string { return e.Err.Error() }
@@ -45,8 +45,8 @@ func (e *KeyError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Parse returns the certificate and the key of a pair, after checking that they belong together. The key may be of any
-// kind and in any of the usual forms, since pairs come from elsewhere, too. What is wrong with the key is a KeyError.
+// Parse returns the certificate and the key of a pair after checking that they match. The key may have any algorithm and any of the
+// usual encodings, since pairs may have another origin. Errors of the key are KeyErrors.
 func (p Pair) Parse() (*x509.Certificate, crypto.Signer, error) {
 	list, err := ParseBundle(p.Certificate)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p Pair) Parse() (*x509.Certificate, crypto.Signer, error) {
 	return list[0], key, nil
 }
 
-// parseKey reads a private key. Openssl writes the parameters of a curve before a key on it.
+// parseKey parses a private key. OpenSSL writes the parameters of the curve before the key.
 func parseKey(content []byte) (crypto.Signer, error) {
 	for {
 		block, rest := pem.Decode(content)
@@ -99,8 +99,8 @@ func parseKey(content []byte) (crypto.Signer, error) {
 	}
 }
 
-// sign makes a certificate of a template, signed by parent, or by itself when parent is nil.
-func sign(template *x509.Certificate, parent *Authority, now time.Time, life time.Duration) (Pair, error) {
+// sign creates a certificate from a template, signed by parent, or self-signed if parent is nil.
+func sign(template *x509.Certificate, parent *CA, now time.Time, life time.Duration) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, fmt.Errorf("create key: %w", err)
@@ -133,7 +133,7 @@ func sign(template *x509.Certificate, parent *Authority, now time.Time, life tim
 	}, nil
 }
 
-// serial makes a serial number. RFC 5280 wants ones that no one can guess, positive and of at most 20 bytes.
+// serial returns a random serial number, which RFC 5280 requires to be positive and of at most 20 bytes.
 func serial() (*big.Int, error) {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {

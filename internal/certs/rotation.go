@@ -6,45 +6,45 @@ import (
 	"time"
 )
 
-// Policy says how long the certificates of an authority live.
+// Policy has the lifetimes of the certificates of a CA.
 type Policy struct {
-	// Name is the common name of the authority.
+	// Name is the common name of the CA.
 	Name string
-	// AuthorityLife is how long an authority is valid.
-	AuthorityLife time.Duration
-	// AuthorityRefresh is how old an authority is when its successor is made. Zero is half of its life.
-	AuthorityRefresh time.Duration
-	// LeafLife is how long what it signs is valid.
+	// CALife is the validity of a CA.
+	CALife time.Duration
+	// CARefresh is the age of a CA at which its successor is created. Zero means half of its life.
+	CARefresh time.Duration
+	// LeafLife is the validity of certificates that it signs.
 	LeafLife time.Duration
-	// Overlap is how long a successor is only trusted before it signs: long enough for every holder of a bundle
-	// to have the new one.
+	// Overlap is the time for which a successor is trusted before it signs: long enough for the new bundle to reach all
+	// clients.
 	Overlap time.Duration
-	// UntilExpired selects the authorities that others may have signed for longer with; they are trusted until they
-	// expire. Nil selects none.
+	// UntilExpired selects CAs with which another client may have signed longer-lived certificates; they are trusted until
+	// they expire. Nil selects none.
 	UntilExpired func(*x509.Certificate) bool
 }
 
-// Refresh returns when the successor of an authority is to be made.
+// Refresh returns the time at which the successor of a CA is to be created.
 func (p Policy) Refresh(c *x509.Certificate) time.Time {
-	if p.AuthorityRefresh == 0 {
+	if p.CARefresh == 0 {
 		return HalfLife(c)
 	}
-	return made(c).Add(p.AuthorityRefresh)
+	return made(c).Add(p.CARefresh)
 }
 
-// Rotation is an authority together with the one that follows it and the ones that it followed. All of them are
-// trusted; only Current signs. The zero value is no authority yet.
+// Rotation is a CA with its successor and its predecessors. All of them are trusted; only Current signs. The zero value
+// has no CA yet.
 type Rotation struct {
-	Current *Authority
-	// Next is trusted, but does not sign yet. It is nil most of the time.
-	Next *Authority
-	// Previous do not sign any more, but certificates signed by them may be in use.
+	Current *CA
+	// Next is trusted, but does not sign yet. It is nil if there is no successor.
+	Next *CA
+	// Previous CAs do not sign any more, but certificates that they have signed may be in use.
 	Previous Bundle
 }
 
-// Step returns the rotation as it ought to be now, and whether anything changed. It makes an authority where there
-// is none, a successor at half of an authority's life, lets a successor sign once it was trusted for the overlap,
-// and forgets an authority when nothing that it signed can be valid any more.
+// Step returns the rotation at a time, and whether it has changed. It creates a CA if there is none, creates a successor at
+// the time of Refresh, lets the successor sign after the overlap, and drops a CA when none of its certificates can be valid
+// any more.
 func (r Rotation) Step(p Policy, now time.Time) (Rotation, bool, error) {
 	changed := false
 	if r.Current == nil || !now.Before(r.Current.certificate.NotAfter) {
@@ -52,7 +52,7 @@ func (r Rotation) Step(p Policy, now time.Time) (Rotation, bool, error) {
 		return fresh, true, err
 	}
 	if r.Next == nil && !now.Before(p.Refresh(r.Current.certificate)) {
-		next, err := NewAuthority(p.Name, now, p.AuthorityLife)
+		next, err := NewCA(p.Name, now, p.CALife)
 		if err != nil {
 			return r, false, fmt.Errorf("create successor: %w", err)
 		}
@@ -68,17 +68,17 @@ func (r Rotation) Step(p Policy, now time.Time) (Rotation, bool, error) {
 	return r, changed, nil
 }
 
-// restart is for a fresh cluster, and for one that was off for longer than the authority's life: nothing that the
-// old one signed is valid, so that there is nothing to overlap with.
+// restart creates a CA without overlap, for a new cluster and for one that was off for longer than the CA's life: none of
+// the certificates of the old CA is valid.
 func (r Rotation) restart(p Policy, now time.Time) (Rotation, error) {
-	current, err := NewAuthority(p.Name, now, p.AuthorityLife)
+	current, err := NewCA(p.Name, now, p.CALife)
 	if err != nil {
 		return r, err
 	}
 	return Rotation{Current: current}, nil
 }
 
-// needed returns the previous authorities that may still have signed something valid.
+// needed returns the previous CAs whose certificates may still be valid.
 func (r Rotation) needed(p Policy, now time.Time) Bundle {
 	forget := now.After(r.forget(p))
 	var kept Bundle
@@ -90,19 +90,19 @@ func (r Rotation) needed(p Policy, now time.Time) Bundle {
 	return kept
 }
 
-// forget returns when nothing that the predecessors of Current have signed is valid any more. Current signs since its
-// making plus the overlap; what they signed before ends a leaf's life later.
+// forget returns the time from which no certificate of the predecessors of Current is valid. Current signs from its creation
+// plus the overlap on; certificates that were signed before expire after the life of a leaf.
 func (r Rotation) forget(p Policy) time.Time { return r.SignsAlone(p).Add(p.LeafLife) }
 
-// SignsAlone returns the time from which Current is trusted by everybody, so that its predecessors need not sign any
-// more. It is in the past for one that followed another in order, and in the future for one whose predecessor was lost.
+// SignsAlone returns the time from which all clients trust Current, so that its predecessors need not sign any more. It is
+// in the past after a regular rotation, and in the future if the predecessor was lost.
 func (r Rotation) SignsAlone(p Policy) time.Time { return r.Current.Made().Add(p.Overlap) }
 
 func (p Policy) untilExpired(c *x509.Certificate) bool {
 	return p.UntilExpired != nil && p.UntilExpired(c)
 }
 
-// Due returns when Step will change something, if it is not called before. Current must be there.
+// Due returns the time at which Step will change the rotation. Current must not be nil.
 func (r Rotation) Due(p Policy) time.Time {
 	due := r.Current.certificate.NotAfter
 	earlier := func(t time.Time) {
@@ -124,10 +124,10 @@ func (r Rotation) Due(p Policy) time.Time {
 	return due
 }
 
-// Made returns when an authority was made.
-func (a *Authority) Made() time.Time { return made(a.certificate) }
+// Made returns the time at which a CA was created.
+func (a *CA) Made() time.Time { return made(a.certificate) }
 
-// Bundle returns everything that is to be trusted.
+// Bundle returns all CAs to trust.
 func (r Rotation) Bundle() Bundle {
 	var out Bundle
 	if r.Current != nil {

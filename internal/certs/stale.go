@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Stale says why a pair has to be issued again, as the rest of a sentence that begins with "the certificate"; it is
-// empty while the pair is good. A pair is good while it parses, holds what the request asks for and not for longer, is
-// signed by signer, and half of its life has not passed.
-func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
+// Stale returns the reason why a pair has to be issued again, as the predicate of "the certificate"; "" for a valid pair. A
+// pair is valid if it can be parsed, matches the request, is not valid for longer than requested, is signed by signer, and
+// half of its life has not passed.
+func Stale(p Pair, want Request, signer *CA, now time.Time) string {
 	if p.Empty() {
 		return "is missing"
 	}
@@ -36,13 +36,13 @@ func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
 	return ""
 }
 
-// HalfLife returns the time when half of a certificate's life has passed, at which it is to be replaced.
+// HalfLife returns the time at which half of a certificate's life has passed, and it is to be replaced.
 func HalfLife(c *x509.Certificate) time.Time {
 	return made(c).Add(c.NotAfter.Sub(made(c)) / 2)
 }
 
-// Serves reports whether a pair holds what a request asks for, is signed by one of some authorities, and is valid from
-// one time to another. So it can be used for a while, although it is to be issued again.
+// Serves reports whether a pair matches a request, is signed by one of several CAs, and is valid from one time to another,
+// so that it can be used until it is issued again.
 func Serves(p Pair, want Request, by Bundle, from, until time.Time) bool {
 	c, _, err := p.Parse()
 	return err == nil && !from.Before(c.NotBefore) && until.Before(c.NotAfter) && c.Subject.CommonName == want.CommonName && covers(c, want) &&

@@ -1,8 +1,8 @@
-// Package checkendpoints takes the samples of connectivity checks: it runs in a source pod, connects to what the
-// PodNetworkConnectivityChecks of that pod name, and writes what it has found into their status.
+// Package checkendpoints runs connectivity checks: it runs in a source pod, connects to the targets of the
+// PodNetworkConnectivityChecks of that pod, and writes the results into their status.
 //
-// It reads its own checks only, by their label, and writes a status only when it says something else than before, or once
-// an hour. It lives without the kind: until it is served, and when it no longer is, there is nothing to check.
+// It reads only its own checks, by their label, and writes a status only if it has changed, or once an hour. While the API
+// is unavailable, there is nothing to check.
 package checkendpoints
 
 import (
@@ -24,7 +24,7 @@ type check = operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck
 // Options of a checker. Client, Namespace, Pod, Metrics, Now and Log must be set.
 type Options struct {
 	Client client.WithWatch
-	// Namespace is where the checks are, Pod the name of this pod.
+	// Namespace is that of the checks, Pod the name of this pod.
 	Namespace, Pod string
 	Connector      Connector
 	Metrics        *Metrics
@@ -33,22 +33,22 @@ type Options struct {
 	Log            *slog.Logger
 }
 
-// Pace is how often things are done. What is zero is as in DefaultPace.
+// Pace has the intervals of a checker. Zero values mean those of DefaultPace.
 type Pace struct {
 	// Interval is the time between two samples of a check whose target is reachable, Retry of one whose target is not.
 	Interval, Retry time.Duration
-	// Timeout is how long a sample may take.
+	// Timeout is the timeout of a sample.
 	Timeout time.Duration
-	// Refresh is after how long a status is written although it says nothing new.
+	// Refresh is the interval of writes of an unchanged status.
 	Refresh time.Duration
-	// Again is how long to wait after the API server has failed to answer.
+	// Again is the pause after a failed request to the API server.
 	Again time.Duration
-	// Writes is how many statuses are written a second, at most. Some more are at once, after a quiet time.
+	// Writes is the maximum rate of status writes per second, with a burst of writeBurst.
 	Writes float32
 }
 
-// DefaultPace is what sources do. A check that fails is repeated sooner, so that an outage is told from a lost packet, and
-// its end is noticed soon; it costs no writes.
+// DefaultPace returns the pace of sources. A failed check is repeated sooner, to distinguish an outage from a lost packet and
+// to detect its end; that causes no writes.
 func DefaultPace() Pace {
 	return Pace{Interval: time.Minute, Retry: 15 * time.Second, Timeout: 10 * time.Second, Refresh: time.Hour, Again: 10 * time.Second, Writes: 5}
 }
@@ -73,10 +73,10 @@ func (p Pace) filled() Pace {
 type Checker struct {
 	Options
 	limit flowcontrol.RateLimiter
-	// wake is sent to when there is a status to write.
+	// wake receives a value when there is a status to write.
 	wake chan struct{}
-	// following is true while the API server reports changes.
-	following atomic.Bool
+	// watching is true while the watch of checks works.
+	watching atomic.Bool
 
 	mu    sync.Mutex
 	tasks map[string]*task
@@ -84,7 +84,7 @@ type Checker struct {
 	wait  sync.WaitGroup
 }
 
-// writeBurst is how many statuses are written at once after a quiet time.
+// writeBurst is the burst of status writes.
 const writeBurst = 20
 
 // New returns a checker.
@@ -96,19 +96,19 @@ func New(o Options) *Checker {
 	}
 }
 
-// Ready reports whether the API server has told of all changes so far. A source that is not ready cannot report what it
-// finds either, and no one should use what it said last.
-func (c *Checker) Ready() bool { return c.following.Load() }
+// Ready reports whether the watch of checks works. A source that is not ready cannot report its results either, so that the
+// last ones are outdated.
+func (c *Checker) Ready() bool { return c.watching.Load() }
 
 // Run runs checks until the context ends, and returns when all have stopped.
 func (c *Checker) Run(ctx context.Context) {
 	c.wait.Go(func() { c.write(ctx) })
-	c.follow(ctx)
+	c.watchChecks(ctx)
 	c.assign(ctx, nil)
 	c.wait.Wait()
 }
 
-// assign makes the checks that are run those of a list.
+// assign replaces the running checks by those of a list.
 func (c *Checker) assign(ctx context.Context, list []check) {
 	wanted := map[string]bool{}
 	for i := range list {
@@ -124,7 +124,7 @@ func (c *Checker) assign(ctx context.Context, list []check) {
 	}
 }
 
-// set starts a check, or starts it again if it has another target.
+// set starts a check, or restarts it if its target has changed.
 func (c *Checker) set(ctx context.Context, object *check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *Checker) remove(name string) {
 	c.drop(name)
 }
 
-// drop is remove for who holds the lock.
+// drop is like remove for a caller that holds the lock.
 func (c *Checker) drop(name string) {
 	if t, runs := c.tasks[name]; runs {
 		t.cancel()
@@ -159,14 +159,14 @@ func (c *Checker) drop(name string) {
 	}
 }
 
-// offset is a fixed part of a time, another one for each name, so that checks that begin together do not go on together.
+// offset returns a fraction of a duration that depends on the name, so that checks do not run at the same time.
 func offset(name string, within time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // a hash never fails
 	return time.Duration(uint64(within) / 1000 * uint64(h.Sum32()%1000))
 }
 
-// target is the name of what a check connects to, for sentences.
+// target returns the name of the target of a check for sentences.
 func target(name string) string {
 	if i := strings.LastIndex(name, "-to-"); i >= 0 {
 		return name[i+len("-to-"):]

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient returns a client that knows the kind of checks and no other. It never asks which kinds are served.
+// NewClient returns a client for checks only. It needs no discovery.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := operatorcontrolplanev1alpha1.Install(scheme); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-// Metrics count the samples. Names and labels are those that OpenShift's dashboards and alerts know; latencies are in
-// nanoseconds, as there.
+// Metrics are the metrics of samples. Names and labels are those of OpenShift's dashboards and alerts; latencies are in
+// nanoseconds.
 type Metrics struct {
 	samples           *prometheus.CounterVec
 	connect, resolved *prometheus.GaugeVec
@@ -58,7 +58,7 @@ func (m *Metrics) count(component, check string, s connectivity.Sample) {
 	m.samples.With(labels).Inc()
 }
 
-// Forget drops what is known of a check that is no longer run.
+// Forget drops the metrics of a check that is no longer run.
 func (m *Metrics) Forget(component, check string) {
 	labels := prometheus.Labels{"component": component, "checkName": check}
 	m.samples.DeletePartialMatch(labels)

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-// Connector is how names are resolved and connections made. Its zero value does both as programs do.
+// Connector resolves names and establishes connections. The zero value uses package net.
 type Connector struct {
 	// Resolve returns the addresses of a host.
 	Resolve func(ctx context.Context, host string) ([]string, error)
@@ -19,8 +19,8 @@ type Connector struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// sample connects to an endpoint once. Where it can, it goes on to a TLS handshake, so that a server does not log that a
-// client has left in the middle of one; how that ends does not matter: the check is of the way to the server.
+// sample connects to an endpoint once. If possible, it also performs a TLS handshake, so that a server does not log an
+// aborted one; its result is ignored: the check is about the path to the server.
 func (k Connector) sample(ctx context.Context, target, endpoint string, now func() time.Time) connectivity.Sample {
 	s := connectivity.Sample{Start: now(), Target: target, Endpoint: endpoint}
 	host, port, err := net.SplitHostPort(endpoint)
@@ -46,13 +46,13 @@ func (k Connector) sample(ctx context.Context, target, endpoint string, now func
 	}
 	defer func() { _ = conn.Close() }()
 	if !plain(port) {
-		// The certificate is not looked at: nothing is sent, and nothing believed.
+		// The certificate is not verified: no data are sent or used.
 		_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: host}).HandshakeContext(ctx)
 	}
 	return s
 }
 
-// connect tries addresses until one answers. The error is that of the last.
+// connect tries addresses until one accepts the connection. The error is that of the last one.
 func (k Connector) connect(ctx context.Context, addresses []string, port string) (conn net.Conn, err error) {
 	dial := k.Dial
 	if dial == nil {
@@ -74,7 +74,7 @@ func (k Connector) resolve(ctx context.Context, host string) ([]string, error) {
 	return net.DefaultResolver.LookupHost(ctx, host)
 }
 
-// plain reports whether a port is one on which targets answer without TLS.
+// plain reports whether a port is one without TLS.
 func plain(port string) bool {
 	return port == "80" || port == strconv.Itoa(connectivity.TargetPort)
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/metricsserver"
 )
 
-// Server serves a checker's metrics and whether it is ready, over TLS.
+// Server serves the metrics and the readiness of a checker over TLS.
 type Server struct {
 	// Registry has the metrics.
 	Registry *prometheus.Registry
-	// Readers lets those through who may read the metrics, and answers the others. Nil lets everybody.
+	// Readers authorizes requests for metrics. Nil allows all.
 	Readers func(http.Handler) http.Handler
-	// Ready is that of the checker.
+	// Ready is Checker.Ready.
 	Ready func() bool
-	// TLS has the versions and cipher suites that are allowed. Its certificate is made at the start, signed by itself, unless there is one.
+	// TLS has the allowed versions and cipher suites. Without a certificate, a self-signed one is created at the start.
 	TLS *tls.Config
 }
 
-// Serve answers on a listener until the context ends. It closes the listener.
+// Serve handles requests of a listener until the context ends. It closes the listener.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 	mux := http.NewServeMux()
 	metrics := promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{})

@@ -89,13 +89,13 @@ func TestProbesNeedNoToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := func(http.Handler) http.Handler {
+	refuseAll := func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		s := Server{Registry: prometheus.NewRegistry(), Readers: nobody, Ready: func() bool { return true }, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
+		s := Server{Registry: prometheus.NewRegistry(), Readers: refuseAll, Ready: func() bool { return true }, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
 		ended <- s.Serve(ctx, listener)
 	}()
 	base := "https://" + listener.Addr().String()

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-// task is a check that is being run.
+// task is a running check.
 type task struct {
 	name   string
 	uid    types.UID
@@ -23,7 +23,7 @@ type task struct {
 	written time.Time
 }
 
-// newTask goes on from the status that an object has: an outage does not end because another pod has taken over.
+// newTask continues from the status of an object: an outage does not end because another pod has taken over.
 func newTask(object *check, cancel context.CancelFunc) *task {
 	t := &task{name: object.Name, uid: object.UID, spec: object.Spec, cancel: cancel, status: *object.Status.DeepCopy()}
 	for _, entries := range [][]connectivity.Entry{t.status.Successes, t.status.Failures} {
@@ -34,7 +34,7 @@ func newTask(object *check, cancel context.CancelFunc) *task {
 	return t
 }
 
-// run takes samples until the context ends. The first one comes soon, and not all at once.
+// run takes samples until the context ends. The first one is taken after a short delay that depends on the name.
 func (c *Checker) run(ctx context.Context, t *task) {
 	timer := time.NewTimer(offset(t.name, min(c.Pace.Retry, c.Pace.Interval)))
 	defer timer.Stop()
@@ -46,7 +46,7 @@ func (c *Checker) run(ctx context.Context, t *task) {
 		}
 		s := c.sample(ctx, t)
 		if ctx.Err() != nil {
-			return // what was cut off is no failure
+			return // a canceled sample is no failure
 		}
 		c.record(t, s)
 		if s.Reached() {
@@ -63,7 +63,7 @@ func (c *Checker) sample(ctx context.Context, t *task) connectivity.Sample {
 	return c.Connector.sample(ctx, target(t.name), t.spec.TargetEndpoint, c.Now)
 }
 
-// record adds a sample to the status, and has that written if it is time to.
+// record adds a sample to the status, and queues the status if it has to be written.
 func (c *Checker) record(t *task, s connectivity.Sample) {
 	c.Metrics.count(c.Namespace, t.name, s)
 	t.mu.Lock()
@@ -71,7 +71,7 @@ func (c *Checker) record(t *task, s connectivity.Sample) {
 	t.status = after
 	due := news || s.Start.Sub(t.written) >= c.Pace.Refresh+offset(t.name, c.Pace.Refresh/4)
 	if due {
-		t.written = s.Start // a write that fails is repeated, and one that takes long is not due again meanwhile
+		t.written = s.Start // a failed write is retried; the next one is not queued during a slow one
 	}
 	t.mu.Unlock()
 	if news {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// queue has the status of a check written.
+// queue queues the status of a check to be written.
 func (c *Checker) queue(t *task) {
 	c.mu.Lock()
 	if c.tasks[t.name] == t {
@@ -26,8 +26,8 @@ func (c *Checker) queue(t *task) {
 	}
 }
 
-// write writes statuses until the context ends: one after another, each as it is when its turn comes, and no more in a
-// second than the pace allows, however many change at once.
+// write writes queued statuses sequentially until the context ends, each with its current value, and limited to the rate
+// of the pace.
 func (c *Checker) write(ctx context.Context) {
 	for {
 		select {
@@ -51,7 +51,7 @@ func (c *Checker) write(ctx context.Context) {
 	}
 }
 
-// next takes the first check whose status is to be written.
+// next removes and returns the first check of the queue.
 func (c *Checker) next() *task {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *Checker) next() *task {
 	return t
 }
 
-// publish writes the status of a check. No one else does, so it is replaced without looking.
+// publish replaces the status of a check, which no other client writes.
 func (c *Checker) publish(ctx context.Context, t *task) error {
 	t.mu.Lock()
 	status, asOf := t.status, c.Now()
@@ -85,5 +85,5 @@ func (c *Checker) publish(ctx context.Context, t *task) error {
 	return nil
 }
 
-// writeTimeout is how long a write may take before it is tried again.
+// writeTimeout is the timeout of a write.
 const writeTimeout = 30 * time.Second

@@ -1,4 +1,4 @@
-// Package checktarget answers connectivity checks: hello, over HTTP, to anyone who asks.
+// Package checktarget is the target of connectivity checks: an HTTP server with a fixed response.
 package checktarget
 
 import (
@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// answer is what is said to everybody.
+// answer is the response to all requests.
 const answer = "Hello, 1.0!\n"
 
 const (
-	// patience is how long a client may take to ask, and a connection stays open unused.
+	// patience is the read timeout and the idle timeout.
 	patience = 10 * time.Second
-	// headerBytes is how much a client may send.
+	// headerBytes is the maximum size of the header of a request.
 	headerBytes = 8 << 10
 )
 
-// Serve answers on a listener until the context ends. It closes the listener.
+// Serve handles requests of a listener until the context ends. It closes the listener.
 func Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           http.HandlerFunc(hello),
 		ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: patience,
 		MaxHeaderBytes: headerBytes,
-		// A check connects and leaves; that is not worth a line for each.
+		// Checks only connect, which would be logged as an error each time.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -47,5 +47,5 @@ func Serve(ctx context.Context, listener net.Listener) error {
 
 func hello(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
-	_, _ = io.WriteString(w, answer) // a client that has gone is no error
+	_, _ = io.WriteString(w, answer) // a closed connection is no error
 }

@@ -1,5 +1,5 @@
-// Package cniproto is what the CNI shim and the server of a node agent say to one another over a unix socket: one request, one
-// response, a JSON document each, then the end of the connection.
+// Package cniproto is the protocol between the CNI shim and the server of a node agent over a Unix socket: one request and one response, each a JSON document,
+// then the end of the connection.
 package cniproto
 
 import (
@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Version is the version of this protocol. A server refuses every other one: shim and server are of one image, and a mixture
-// is of an upgrade that goes on.
+// Version is the version of this protocol. A server rejects every other one: shim and server are part of the same image, and versions differ only during an
+// upgrade.
 const Version = 1
 
-// MaxMessage is how long a message may be in bytes.
+// MaxMessage is the maximum length of a message in bytes.
 const MaxMessage = 1 << 20
 
-// The commands of CNI 1.1, as CNI_COMMAND has them.
+// Commands of CNI 1.1, as in CNI_COMMAND.
 const (
 	Add     = "ADD"
 	Check   = "CHECK"
@@ -28,13 +28,13 @@ const (
 	Inquire = "VERSION"
 )
 
-// SupportedVersions are the versions of CNI that shim and server speak.
+// SupportedVersions returns the CNI versions that shim and server support.
 func SupportedVersions() []string { return []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} }
 
 // NewestVersion is the newest of SupportedVersions.
 const NewestVersion = "1.1.0"
 
-// The error codes of the CNI specification (section "Error"), and our own from 100 on.
+// Error codes of the CNI specification (section "Error"). Codes from 100 on are the network's.
 const (
 	CodeIncompatibleVersion = 1
 	CodeUnknownContainer    = 3
@@ -47,7 +47,7 @@ const (
 	CodeInternal            = 999
 )
 
-// Error is an error as CNI reports it.
+// Error is an error in CNI's format.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"msg"`
@@ -66,7 +66,7 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// AsError returns an error as CNI reports it. An error without a code has CodeInternal.
+// AsError converts an error to CNI's format. An error without a code gets CodeInternal.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -78,28 +78,28 @@ func AsError(err error) *Error {
 // Request is one call of the shim.
 type Request struct {
 	Version int `json:"version"`
-	// ID names the request in logs of both sides.
+	// ID identifies the request in the logs of both sides.
 	ID string `json:"id"`
-	// Plugin is the name under which the shim was called.
+	// Plugin is the name under which the shim was executed.
 	Plugin string `json:"plugin"`
-	// Command is one of the commands above; the other fields are what the runtime passes in the environment.
+	// Command is one of the commands above. The other fields are the runtime's environment variables.
 	Command     string `json:"command"`
 	ContainerID string `json:"containerID,omitempty"`
 	NetNS       string `json:"netns,omitempty"`
 	IfName      string `json:"ifname,omitempty"`
 	Args        string `json:"args,omitempty"`
 	Path        string `json:"path,omitempty"`
-	// Config is what the runtime passes on standard input.
+	// Config is the runtime's standard input.
 	Config json.RawMessage `json:"config"`
 	// Timeout is how long the shim waits for the response.
 	Timeout time.Duration `json:"timeout"`
 }
 
-// Response is the answer. Either of its fields is set; neither is for a command that returns nothing.
+// Response is the response. Result or Error is set; neither for a command without a result.
 type Response struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
-	// Result is printed as it is.
+	// Result is printed unchanged.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
 }
@@ -120,7 +120,7 @@ func Write(w io.Writer, message any) error {
 	return err
 }
 
-// Read reads a message up to the end of what r has. Unknown fields, and anything after the document, are errors.
+// Read reads a message until the end of r. Unknown fields, and data after the document, are errors.
 func Read(r io.Reader, into any) error {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxMessage+1))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The API server's limits for what rules may cost, of k8s.io/apiserver/pkg/apis/cel.
+// The API server's limits for the cost of rules, of k8s.io/apiserver/pkg/apis/cel.
 const (
 	perRule   = 1_000_000
 	perObject = 10_000_000
@@ -69,8 +69,8 @@ func forSchema(name string, props *apiextensions.JSONSchemaProps) (*Checker, err
 	return &Checker{structural: structural, schema: validator, rules: cel.NewValidator(structural, true, perRule)}, nil
 }
 
-// Check returns all errors of an object, given in YAML or JSON; what cannot be read, or has a field twice, is an error. Rules
-// run only on objects that the schema accepts, as in the API server.
+// Check returns all errors of an object, given in YAML or JSON. Input that cannot be decoded, or has a duplicate field, is an error.
+// Rules are evaluated only for objects that the schema accepts, as in the API server.
 func (c *Checker) Check(ctx context.Context, document []byte) (field.ErrorList, error) {
 	encoded, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Checker) Check(ctx context.Context, document []byte) (field.ErrorList, 
 	return c.check(ctx, object), nil
 }
 
-// CheckObject is Check for an object that was decoded already. The object is left as it is.
+// CheckObject is Check for a decoded object, which it does not modify.
 func (c *Checker) CheckObject(ctx context.Context, object map[string]any) field.ErrorList {
 	return c.check(ctx, runtime.DeepCopyJSON(object))
 }
@@ -92,7 +92,7 @@ func (c *Checker) check(ctx context.Context, object map[string]any) field.ErrorL
 	var errs field.ErrorList
 	unknown := pruning.PruneWithOptions(object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
-		errs = append(errs, field.Forbidden(field.NewPath(path), "there is no such field"+c.meant(path)).WithOrigin(RuleUnknownField))
+		errs = append(errs, field.Forbidden(field.NewPath(path), "there is no such field"+c.suggestion(path)).WithOrigin(RuleUnknownField))
 	}
 	errs = append(errs, metadata(object)...)
 	defaulting.Default(object, c.structural)

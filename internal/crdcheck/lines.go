@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// Lines knows where the fields of a YAML document are written. The zero value is that of a document that cannot be read.
+// Lines maps field paths of a YAML document to lines. The zero value is that of a document that cannot be decoded.
 type Lines struct{ root *yaml.Node }
 
-// ReadLines reads a document once, for any number of paths.
+// ReadLines decodes a document once, for any number of paths.
 func ReadLines(document []byte) Lines {
 	var node yaml.Node
 	if yaml.Unmarshal(document, &node) != nil || len(node.Content) == 0 {
@@ -24,8 +24,7 @@ func ReadLines(document []byte) Lines {
 	return Lines{node.Content[0]}
 }
 
-// Of returns the line on which the field at a path is written, or that of the closest field around it; 0 if the document cannot
-// be read.
+// Of returns the line of the field at a path, or of its closest existing parent; 0 if the document cannot be decoded.
 func (l Lines) Of(path string) int {
 	if l.root == nil {
 		return 0
@@ -64,8 +63,8 @@ func child(n *yaml.Node, step string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// meant is a question for the field that may have been meant by an unknown one; empty if none is close.
-func (c *Checker) meant(path string) string {
+// suggestion returns a hint for an unknown field: the closest known field, or all known fields; empty if there are none.
+func (c *Checker) suggestion(path string) string {
 	steps := ParsePath(path)
 	at := c.structural
 	for _, step := range steps[:max(0, len(steps)-1)] {
@@ -74,7 +73,7 @@ func (c *Checker) meant(path string) string {
 		}
 	}
 	known := slices.Sorted(maps.Keys(at.Properties))
-	// A word of a few letters is two letters away from many: foo was not meant to be from.
+	// Short words differ from many others by two letters: from is not a suggestion for foo.
 	word, limit := steps[len(steps)-1], 2
 	if len(word) < 4 {
 		limit = 1

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// metadata returns the errors of labels and annotations, which no schema describes: their names, and how large they are together.
+// metadata returns the errors of labels and annotations, which no schema describes: those of their names and of their total size.
 func metadata(object map[string]any) field.ErrorList {
 	path := field.NewPath("metadata")
 	labels, _, err := unstructured.NestedStringMap(object, "metadata", "labels")

@@ -35,14 +35,14 @@ func placed(errs field.ErrorList) field.ErrorList {
 	return out
 }
 
-// types are what a person calls the types of JSON.
+// types maps JSON types to their names in messages.
 var types = map[string]string{
 	"string": "a string", "integer": "a whole number without quotes", "number": "a number", "boolean": "true or false",
 	"array": "a list", "object": "a mapping", "null": "null",
 }
 
-// Plain returns the sentence of an error without what only its authors understand: no regular expression, no rule in CEL and
-// no name of a Go type. It does not repeat the field.
+// Plain returns the message of an error without internals: no regular expression, no CEL rule and no name of a Go type. It does
+// not repeat the field.
 func Plain(e *field.Error) string {
 	if m := wrongType.FindStringSubmatch(e.Detail); m != nil {
 		return typeSentence(m[1], m[2])

@@ -1,4 +1,4 @@
-// Package eventaction tells events of one object and reason apart.
+// Package eventaction distinguishes events of the same object and reason.
 package eventaction
 
 import (
@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 )
 
-// Of returns the action of an event with a text: the verb, and a hash of the text. The recorder of events.k8s.io counts events of the same
-// object, reason and action as repetitions of the first one, and drops what their texts say; with this action only the same text is a repetition.
+// Of returns the action of an event with a text: the verb, and a hash of the text. The recorder of events.k8s.io treats events of the same
+// object, reason and action as repetitions of the first one, and drops their texts; with this action only the same text is a repetition.
 func Of(verb, text string) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(text)) // never fails

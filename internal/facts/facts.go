@@ -1,5 +1,5 @@
-// Package facts holds what is known about the cluster that a network is rendered for, as plain values.
-// Loops gather them, the pipeline and the providers read them; nothing here does I/O.
+// Package facts has the facts about the cluster for which a network is rendered, as plain values. Controllers gather
+// them; the pipeline and the providers read them. It does no I/O.
 package facts
 
 import (
@@ -14,20 +14,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
-// Cluster is what is known about the cluster. The zero value is a cluster of which nothing is known yet.
+// Cluster has the facts about the cluster. The zero value means that nothing is known yet.
 type Cluster struct {
 	// Platform is the kind of infrastructure, with the names of config.openshift.io Infrastructure
 	// ("BareMetal", "AWS", ...). "None" where there is no such object, and on plain Kubernetes.
 	Platform string
-	// APIServer is where host-network programs reach the API server without the service network.
+	// APIServer is the address at which pods on the host network reach the API server without the service network.
 	APIServer HostPort
-	// HostMTU is the least MTU in bytes of the default-route interfaces of all probed nodes. 0 means that it is
-	// not known yet.
+	// HostMTU is the smallest MTU in bytes of the default-route interfaces of all probed nodes; 0 if it is not known yet.
 	HostMTU int
-	// HostMTUAssumed is true if no one told HostMTU: defaults are made of it, and nothing is refused because of it.
+	// HostMTUAssumed is true if HostMTU is only an assumption: it is used for defaults, but not to refuse anything.
 	HostMTUAssumed bool `json:",omitempty"`
-	// Interfaces are the names of the interfaces with an address that at least one node had when it was asked, sorted; empty is not
-	// known.
+	// Interfaces are the sorted names of the interfaces with an address that at least one probed node has; empty if unknown.
 	Interfaces []string `json:",omitempty"`
 	// Images maps the names of environment variables to image references.
 	Images Images
@@ -39,22 +37,22 @@ type Cluster struct {
 	NodeCount int
 	// NodeAddresses maps each node's name to its internal addresses. Pools may not contain them.
 	NodeAddresses map[string][]netip.Addr
-	// OldestKernel is the oldest Linux version among the nodes, as major and minor; {0,0} is not known.
+	// OldestKernel is the oldest Linux version among the nodes; {0,0} if unknown.
 	OldestKernel KernelVersion
-	// MTUMigration is how far the nodes have come with a change of the MTU.
+	// MTUMigration is the progress of an MTU migration.
 	MTUMigration MTUMigration
-	// Services is what the cluster has for Services already.
+	// Services describes the cluster's existing support for Services.
 	Services Services
 	// KeepConntrackMax is true if kube-proxy may not size the nodes' connection-tracking tables, because nodes are network namespaces of
 	// one machine, from which its table cannot be written. kube-proxy sizes them otherwise.
 	KeepConntrackMax bool `json:",omitempty"`
-	// PullSecret is the name of the Secret with which workloads pull their images, in the namespace of each; empty is none.
+	// PullSecret is the name of the pull secret of workloads, in the namespace of each; empty if there is none.
 	PullSecret string `json:",omitempty"`
-	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
+	// TLS has the settings of TLS servers from the cluster's TLS profile. The zero value means their own defaults.
 	TLS tlsprofile.Settings
 }
 
-// LinkMTU is the least MTU in bytes that links are known to have; 0 if that is not known.
+// LinkMTU returns the smallest known MTU of links in bytes; 0 if unknown.
 func (c Cluster) LinkMTU() int {
 	if c.HostMTUAssumed {
 		return 0
@@ -72,7 +70,7 @@ func (k KernelVersion) AtLeast(major, minor int) bool {
 
 func (k KernelVersion) String() string { return fmt.Sprintf("%d.%d", k.Major, k.Minor) }
 
-// ParseKernelVersion reads the beginning of a version such as 5.14.0-427.el9.x86_64.
+// ParseKernelVersion parses the first two numbers of a version such as 5.14.0-427.el9.x86_64.
 func ParseKernelVersion(version string) (v KernelVersion, ok bool) {
 	major, rest, ok := strings.Cut(version, ".")
 	if !ok {
@@ -93,13 +91,13 @@ type HostPort struct {
 	Port int
 }
 
-// The variables that name the API server to programs in pods.
+// The environment variables with the address of the API server in pods.
 const (
 	ServiceHostVariable = "KUBERNETES_SERVICE_HOST"
 	ServicePortVariable = "KUBERNETES_SERVICE_PORT"
 )
 
-// Env returns the variables that point a program at the API server itself, whose Service works only where kube-proxy does. There are none
+// Env returns the environment variables with the address of the API server itself, whose Service works only with kube-proxy. It returns none
 // for an empty address, with which objects are rendered without a cluster.
 func (h HostPort) Env() []corev1.EnvVar {
 	if h.Host == "" {
@@ -108,7 +106,7 @@ func (h HostPort) Env() []corev1.EnvVar {
 	return []corev1.EnvVar{{Name: ServiceHostVariable, Value: h.Host}, {Name: ServicePortVariable, Value: strconv.Itoa(h.Port)}}
 }
 
-// Node is one node, as far as rendering needs it.
+// Node has the facts about one node that rendering needs.
 type Node struct {
 	Name string
 	UID  string
@@ -116,22 +114,22 @@ type Node struct {
 	Addresses []netip.Addr
 }
 
-// Images maps the names of environment variables (FLANNEL_IMAGE, KUBE_PROXY_IMAGE, ...) to image references. The
-// entry without a name, if there is one, stands for every variable that is not listed; the sequence %s in it
-// is replaced by the variable's name. Offline rendering makes placeholders with it.
+// Images maps the names of environment variables (FLANNEL_IMAGE, KUBE_PROXY_IMAGE, ...) to image references. The entry
+// with the empty name, if there is one, is used for every variable that is not listed, with %s replaced by the name of the
+// variable. Offline rendering uses it for placeholders.
 type Images map[string]string
 
 // PullSecretName is the name of the Secret, of type kubernetes.io/dockerconfigjson, in the operator's namespace and of its copies in those
 // of operands.
 const PullSecretName = "network-operator-pull-secret"
 
-// OperatorImage is the environment variable that names the operator's own image, whose programs run on nodes, too.
+// OperatorImage is the environment variable that names the operator's own image, whose binaries also run on nodes.
 const OperatorImage = "NETWORK_OPERATOR_IMAGE"
 
 // ErrNoImage is wrapped by the error of Images.Get.
 var ErrNoImage = errors.New("image not given")
 
-// Get returns the image that an environment variable names. The error names the variable and who needs it.
+// Get returns the image that an environment variable names. The error names the variable and the component that needs it.
 func (i Images) Get(variable, neededBy string) (string, error) {
 	if ref := i[variable]; ref != "" {
 		return ref, nil

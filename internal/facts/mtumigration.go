@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// MTUMigrationConfigMap is the name of the ConfigMap, in the operator's namespace, in which the loop of a provider says
-// how far the nodes have come with a change of the MTU. It is there while one is under way.
+// MTUMigrationConfigMap is the name of the ConfigMap in the operator's namespace with which the controller of a provider
+// reports the progress of an MTU migration. It exists during a migration.
 const MTUMigrationConfigMap = "mtu-migration"
 
 const keyProgress = "progress"
 
-// MTUMigration is how far the nodes have come with a change of the MTU. The zero value is that none is under way.
+// MTUMigration is the progress of an MTU migration. The zero value means that there is none.
 type MTUMigration struct {
-	// Active is true while one is under way.
+	// Active is true during a migration.
 	Active bool `json:"active"`
-	// Step counts the steps; 0 is before the first. MTU is that of the interfaces in this step, RoutableMTU the longest
-	// packet that is sent, 0 if that is the same. Both are in bytes.
+	// Step is the number of the step; 0 before the first. MTU is that of the interfaces in this step, RoutableMTU the size
+	// of the largest packet that is sent, 0 if that is the same. Both are in bytes.
 	Step        int `json:"step"`
 	MTU         int `json:"mtu"`
 	RoutableMTU int `json:"routableMTU,omitempty"`
-	// Done says that every node that the cluster has is Ready, and has reported this very step.
+	// Done is true if every node is Ready and has reported this step.
 	Done bool `json:"done"`
 }
 
-// Reached reports whether all nodes use an MTU, and nothing else.
+// Reached reports whether all nodes use only an MTU.
 func (m MTUMigration) Reached(mtu int) bool {
 	return m.Done && m.Step > 0 && m.MTU == mtu && m.RoutableMTU == 0
 }
@@ -38,8 +38,8 @@ func (m MTUMigration) Encode() (map[string]string, error) {
 	return map[string]string{keyProgress: string(raw)}, nil
 }
 
-// DecodeMTUMigration reads the data of the ConfigMap; nil is the zero value. What cannot be read is as good as nothing
-// reported: anyone who uses it waits, and it is written again.
+// DecodeMTUMigration decodes the data of the ConfigMap; nil or invalid data is the zero value, with which users wait until it
+// is written again.
 func DecodeMTUMigration(data map[string]string) MTUMigration {
 	var m MTUMigration
 	if data == nil || json.Unmarshal([]byte(data[keyProgress]), &m) != nil {

@@ -2,8 +2,8 @@ package facts
 
 import configv1 "github.com/openshift/api/config/v1"
 
-// Platform returns the platform that an Infrastructure tells: in its status, where early installers had another field
-// for it. It is empty while none is told, and for nil.
+// Platform returns the platform in the status of an Infrastructure, for which early installers used another field; "" if
+// it is not set, and for nil.
 func Platform(infra *configv1.Infrastructure) string {
 	if infra == nil {
 		return ""

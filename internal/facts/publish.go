@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ConfigMapName is the name of the ConfigMap, in the operator's namespace, in which the operator says what it renders
-// with: what cannot be read from elsewhere. By it, a tool outside the cluster previews what the operator will do.
+// ConfigMapName is the name of the ConfigMap in the operator's namespace in which the operator publishes its facts that
+// have no other source. Commands outside the cluster use them for previews.
 const ConfigMapName = "operator-facts"
 
 // The keys of that ConfigMap.
@@ -17,9 +17,9 @@ const (
 	keyAPIServer = "apiServer"
 	keyImages    = "images"
 	keyVersion   = "releaseVersion"
-	// keyConntrack is there, with the value true, only if KeepConntrackMax is.
+	// keyConntrack has the value true; it is missing if KeepConntrackMax is false.
 	keyConntrack = "keepConntrackMax"
-	// keyPullSecret is there only if PullSecret is.
+	// keyPullSecret is missing if PullSecret is empty.
 	keyPullSecret = "pullSecret"
 )
 
@@ -42,7 +42,7 @@ func (c Cluster) Publish() (map[string]string, error) {
 	return data, nil
 }
 
-// Published reads the data of the ConfigMap. Everything that is not in it is zero.
+// Published decodes the data of the ConfigMap. Other facts are zero.
 func Published(data map[string]string) (Cluster, error) {
 	c := Cluster{Platform: data[keyPlatform], ReleaseVersion: data[keyVersion], PullSecret: data[keyPullSecret], KeepConntrackMax: data[keyConntrack] == strconv.FormatBool(true)}
 	host, port, err := net.SplitHostPort(data[keyAPIServer])

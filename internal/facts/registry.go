@@ -9,11 +9,11 @@ import (
 // RegistryVariable is the environment variable of the operator that names the registry from which all images come.
 const RegistryVariable = "IMAGE_REGISTRY"
 
-// registries is the form of a registry: a host, a port and a path that repositories are below.
+// registries matches a registry: a host, a port and a path of repositories.
 var registries = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 
-// In returns the images with the registry of each replaced; repositories, tags and digests stay. An empty registry
-// changes nothing.
+// In returns the images with another registry and the same repositories, tags and digests. An empty registry changes
+// nothing.
 func (i Images) In(registry string) (Images, error) {
 	if registry == "" {
 		return i, nil

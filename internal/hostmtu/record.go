@@ -1,6 +1,5 @@
-// Package hostmtu is the record of what the nodes' default routes allow: the MTU of each node that was asked,
-// the least of them, and the one that the network was settled on. It is kept in a ConfigMap, so that it outlives
-// the operator.
+// Package hostmtu records the MTU of the nodes' default routes: that of each probed node, the minimum, and the one from which
+// the defaults of the network are computed. A ConfigMap stores the record, so that it survives restarts of the operator.
 package hostmtu
 
 import (
@@ -16,8 +15,8 @@ import (
 // ConfigMap is the name of the ConfigMap in the operator's namespace.
 const ConfigMap = "mtu"
 
-// SettleAfter is how long nodes that do not answer are waited for after the first has answered. A node that is
-// broken must not keep the others without a network.
+// SettleAfter is the time to wait for other nodes after the first one has reported. A broken node must not prevent
+// the network of the others.
 const SettleAfter = 20 * time.Second
 
 // The keys of the ConfigMap.
@@ -29,40 +28,39 @@ const (
 	keyInterfaces = "interfaces"
 )
 
-// mostInterfaces is how many names of interfaces are kept of a cluster. With more, no one can tell from them what a typing error is.
+// mostInterfaces is the maximum number of interface names in a record. With more, the check for misspelt names is not useful.
 const mostInterfaces = 500
 
-// Node is what one node has answered.
+// Node is the report of one node.
 type Node struct {
-	// Mark is that of the Node object: another node of the same name is asked again.
+	// Mark is that of the Node object: another node of the same name is probed again.
 	Mark string
 	// MTU is in bytes.
 	MTU int
 }
 
-// Mark is what is kept of an object's UID to tell it from others of its name: eight digits, since a ConfigMap holds 1 MiB for
-// all nodes, and one in four billion is asked too seldom.
+// Mark returns a hash of an object's UID that distinguishes it from others of its name: eight digits, since a ConfigMap holds at most
+// 1 MiB for all nodes. A collision, one in four billion, omits a probe.
 func Mark(uid string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// Record is what is known of all nodes. The zero value knows nothing.
+// Record has the reports of all nodes. The zero value is empty.
 type Record struct {
 	Nodes map[string]Node
-	// Settled is the least MTU that the network follows at the time when enough nodes had answered, which is what the defaults of a
-	// fresh network are computed from; implausible ones of a few nodes are left out. 0 means that more answers are waited for. It never
-	// changes afterwards.
+	// Settled is the minimum MTU at the time when enough nodes had reported theirs, without implausible ones of a few nodes. The defaults of
+	// a new network are computed from it. It is 0 while more reports are awaited, and does not change afterwards.
 	Settled int
-	// Interfaces are the names of the interfaces with an address that at least one node of this record had when it was asked, sorted;
-	// nil if they are not known of all nodes. Names of nodes that have left the cluster stay.
+	// Interfaces are the sorted names of the interfaces with an address that at least one node of this record had when it was probed; nil
+	// if they are not known for all nodes. Names from nodes that have left the cluster stay.
 	Interfaces []string
-	// First is when the first node answered, the zero time if none has.
+	// First is the time at which the first node reported, the zero time if none has.
 	First time.Time
 }
 
-// Least returns the least MTU of all nodes in bytes, 0 if none is known.
+// Least returns the minimum MTU of all nodes in bytes, 0 if none is known.
 func (r Record) Least() int {
 	least := 0
 	for _, n := range r.Nodes {
@@ -73,14 +71,14 @@ func (r Record) Least() int {
 	return least
 }
 
-// AddInterfaces adds those of a node, which is not in the record yet. If it has reported none, or there are too many to be of use, they
-// are not known from then on. A record without nodes begins with none.
-func (r *Record) AddInterfaces(of []string) {
-	if len(of) == 0 || r.Interfaces == nil && len(r.Nodes) > 0 {
+// AddInterfaces adds the interfaces of a node that is not in the record yet. If the node has reported none, or if there are more than
+// mostInterfaces, Interfaces is nil from then on. A record without nodes begins with none.
+func (r *Record) AddInterfaces(names []string) {
+	if len(names) == 0 || r.Interfaces == nil && len(r.Nodes) > 0 {
 		r.Interfaces = nil
 		return
 	}
-	all := slices.Concat(r.Interfaces, of)
+	all := slices.Concat(r.Interfaces, names)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > mostInterfaces {
 		all = nil
@@ -88,16 +86,16 @@ func (r *Record) AddInterfaces(of []string) {
 	r.Interfaces = all
 }
 
-// Known reports whether a node of this name and UID has answered.
+// Known reports whether the record has a node of this name and UID.
 func (r Record) Known(name, uid string) bool {
 	n, ok := r.Nodes[name]
 	return ok && n.Mark == Mark(uid)
 }
 
-// marks are the marks of nodes by their names, by their MTU: what is the same of thousands of nodes is said once.
+// marks has the marks of nodes by MTU and name, so that an MTU that thousands of nodes share is stored once.
 type marks map[int]map[string]string
 
-// Encode returns the data of the ConfigMap. Of a node, it takes its name and 14 bytes.
+// Encode returns the data of the ConfigMap. Each node takes the length of its name and 14 bytes.
 func (r Record) Encode() (map[string]string, error) {
 	byMTU := marks{}
 	for name, n := range r.Nodes {
@@ -120,7 +118,7 @@ func (r Record) Encode() (map[string]string, error) {
 	return data, nil
 }
 
-// Interfaces returns Record.Interfaces from the data of the ConfigMap without reading all the rest.
+// Interfaces returns Record.Interfaces from the data of the ConfigMap without decoding the other keys.
 func Interfaces(data map[string]string) []string {
 	if names := strings.Fields(data[keyInterfaces]); len(names) > 0 {
 		return names
@@ -128,8 +126,7 @@ func Interfaces(data map[string]string) []string {
 	return nil
 }
 
-// Settled returns Record.Settled from the data of the ConfigMap without reading all the rest; 0 if it is not there
-// or cannot be read.
+// Settled returns Record.Settled from the data of the ConfigMap without decoding the other keys; 0 if it is missing or cannot be read.
 func Settled(data map[string]string) int {
 	settled, err := strconv.Atoi(data[keySettled])
 	if err != nil {
@@ -138,8 +135,7 @@ func Settled(data map[string]string) int {
 	return max(settled, 0)
 }
 
-// Decode reads the data of the ConfigMap, which was created at some time. A record that cannot be read is an
-// error; asking the nodes again is the way out.
+// Decode reads the data of the ConfigMap, which was created at the given time. If it returns an error, the nodes must be probed again.
 func Decode(data map[string]string, created time.Time) (Record, error) {
 	r := Record{First: created, Nodes: map[string]Node{}, Interfaces: Interfaces(data)}
 	byMTU := marks{}

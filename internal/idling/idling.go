@@ -1,4 +1,4 @@
-// Package idling reads and writes the annotations by which OpenShift marks Services whose pods were scaled to zero. It is pure.
+// Package idling encodes and decodes the annotations of OpenShift for Services whose pods were scaled to zero. It is pure.
 package idling
 
 import (
@@ -16,26 +16,26 @@ import (
 
 // The annotations.
 const (
-	// IdledAt is on an idled Service and its Endpoints, and on what was scaled: since when, in RFC 3339.
+	// IdledAt is set on an idled Service, its Endpoints and the scaled objects: the time of idling in RFC 3339.
 	IdledAt = unidlingv1alpha1.IdledAtAnnotation
-	// Targets is on the Service and its Endpoints: what to scale up, as JSON.
+	// Targets is set on the Service and its Endpoints: the objects to scale up, as JSON.
 	Targets = unidlingv1alpha1.UnidleTargetAnnotation
-	// PreviousScale is on what was scaled: how many replicas it had.
+	// PreviousScale is set on scaled objects: their previous number of replicas.
 	PreviousScale = unidlingv1alpha1.PreviousScaleAnnotation
-	// NeedPods is the reason of the Event that asks to wake a Service.
+	// NeedPods is the reason of the Event that requests to wake a Service.
 	NeedPods = unidlingv1alpha1.NeedPodsReason
 )
 
 // Target is an object that was scaled to zero, in the namespace of the Service.
 type Target = unidlingv1alpha1.RecordedScaleReference
 
-// State is what annotations say of a Service.
+// State is the state of a Service in its annotations.
 type State struct {
 	At      time.Time
 	Targets []Target
 }
 
-// Decode reads annotations. idled is false if they do not mark an idled Service; the error is that they do, and cannot be read.
+// Decode decodes annotations. idled is false if they are not those of an idled Service; the error is that of invalid annotations of one.
 func Decode(annotations map[string]string) (s State, idled bool, err error) {
 	at, idled := annotations[IdledAt]
 	if !idled {
@@ -67,11 +67,11 @@ func Encode(s State) (map[string]string, error) {
 	return map[string]string{IdledAt: s.At.UTC().Format(time.RFC3339), Targets: string(targets)}, nil
 }
 
-// kinds are what can be scaled.
+// kinds are the kinds that can be scaled.
 var kinds = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
-// Object returns an empty object of the kind of a target, with its name; nil if the kind cannot be scaled. A target without a group is one
-// that older versions of oc wrote.
+// Object returns an empty object of the kind of a target, with its name; nil if the kind cannot be scaled. Older versions of oc wrote targets
+// without a group.
 func Object(t Target, namespace string) client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: t.Name}
 	apps := slices.Contains([]string{appsv1.GroupName, ""}, t.Group)

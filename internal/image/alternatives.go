@@ -5,11 +5,10 @@ import (
 	"path"
 )
 
-// alternative is a name that a maintainer script of Debian 12 would make a link with update-alternatives.
+// alternative is a link that a maintainer script of Debian 12 would create with update-alternatives.
 type alternative struct{ name, target string }
 
-// alternatives are the links that the packages used here would have made. They are made if their target is
-// in the image.
+// alternatives returns the links of the packages in use. They are created if their target is in the image.
 func alternatives() []alternative {
 	links := []alternative{
 		{"usr/bin/awk", "mawk"},

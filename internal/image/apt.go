@@ -31,8 +31,8 @@ func (b Builder) apt(arch string) apt {
 	return apt{dir: dir, arch: arch, progress: b.progress}
 }
 
-// notInstalled are packages that only maintainer scripts need. No script ever runs here, so apt-get is told that
-// they are installed.
+// notInstalled returns packages that only maintainer scripts need. No script ever runs, so that apt-get treats them as
+// installed.
 func notInstalled() []string {
 	return []string{
 		"adduser", "base-passwd", "debconf", "debianutils", "dpkg", "init-system-helpers", "install-info",

@@ -111,8 +111,8 @@ func (t tree) readTar(r io.Reader) error {
 	}
 }
 
-// dispensable reports whether nothing in a container reads the path: texts for people, files for package
-// tools and init systems, and character sets beside those that are part of the C library itself.
+// dispensable reports whether nothing in a container reads the path: documentation, files for package tools and init
+// systems, and character sets besides those of the C library itself.
 func dispensable(name string) bool {
 	for _, dir := range []string{
 		"etc/cron.d", "etc/cron.daily", "etc/default", "etc/init.d", "etc/logrotate.d",
@@ -127,7 +127,7 @@ func dispensable(name string) bool {
 	return strings.HasPrefix(name, "usr/lib/") && strings.Contains(name, "/gconv")
 }
 
-// complete adds what a Debian system has beside the files of its packages.
+// complete adds files that a Debian system has in addition to those of packages.
 func (t tree) complete() {
 	for _, name := range merged() {
 		if _, ok := t["usr/"+name]; ok {

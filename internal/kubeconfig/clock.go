@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Clock is the time at the API server, which the answers to requests carry: ages of objects do not depend on the clock of
-// the machine that a command runs on. The zero value is not usable; NewClock makes one.
+// Clock is the clock of the API server, according to the dates of its responses: ages of objects do not depend on the local
+// clock. The zero value is not usable; use NewClock.
 type Clock struct {
 	local func() time.Time
 
@@ -17,21 +17,21 @@ type Clock struct {
 	behind time.Duration
 }
 
-// NewClock returns a clock that starts as the local one and follows the answers to requests made with config.
+// NewClock returns a clock that starts as the local one and is updated by the responses to requests with config.
 func NewClock(config *rest.Config, local func() time.Time) *Clock {
 	c := &Clock{local: local}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return clocked{c, next} })
 	return c
 }
 
-// Now is the time at the API server, the local time before the first answer.
+// Now returns the time of the API server; the local time before the first response.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.local().Add(c.behind)
 }
 
-// note takes the time of an answer. Answers carry whole seconds.
+// note records the date of a response, which has whole seconds.
 func (c *Clock) note(date string) {
 	at, err := http.ParseTime(date)
 	if err != nil {
@@ -42,16 +42,16 @@ func (c *Clock) note(date string) {
 	c.behind = at.Sub(c.local())
 }
 
-// clocked is a transport that notes the time of answers.
+// clocked is a transport that records the dates of responses.
 type clocked struct {
 	clock *Clock
 	next  http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport that can cancel requests.
+// WrappedRoundTripper returns the transport, with which client-go can cancel requests.
 func (c clocked) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// RoundTrip makes a request.
+// RoundTrip sends a request.
 func (c clocked) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
 	if err == nil {

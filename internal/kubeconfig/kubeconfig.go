@@ -1,4 +1,4 @@
-// Package kubeconfig finds the cluster that a command speaks to, as kubectl does: the flags --kubeconfig, --context
+// Package kubeconfig finds the cluster of a command, as kubectl does: by the flags --kubeconfig, --context
 // and --namespace, the variable KUBECONFIG, the file in the home directory and, in a pod, its service account.
 package kubeconfig
 
@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// DefaultNamespace is the operator's own.
+// DefaultNamespace is the default namespace of the operator.
 const DefaultNamespace = "openshift-network-operator"
 
-// Flags are what the command line says. The zero value says nothing.
+// Flags are the flags of the cluster. The zero value has the defaults.
 type Flags struct {
-	// File is a kubeconfig, Context the name of a context in it. Empty is what kubectl would take.
+	// File is a kubeconfig, Context the name of a context in it. Empty means the default of kubectl.
 	File, Context string
 	// Namespace is that of the operator, which keeps its records there.
 	Namespace string
@@ -38,7 +38,7 @@ func (f *Flags) addCluster(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Context, "context", "", "name of the context in the kubeconfig (default: the current one)")
 }
 
-// WorkloadNamespace is the namespace that the command line names, or that of the context.
+// WorkloadNamespace returns the namespace of the command line, or that of the context.
 func (f *Flags) WorkloadNamespace() (string, error) {
 	if f.Namespace != "" {
 		return f.Namespace, nil
@@ -56,7 +56,7 @@ func (f *Flags) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
 }
 
-// Config returns how to reach the cluster. The error says what to do when no cluster is named anywhere.
+// Config returns the client configuration. The error has the remedy if no cluster is configured.
 func (f *Flags) Config() (*rest.Config, error) {
 	config, err := f.loader().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
@@ -68,7 +68,7 @@ func (f *Flags) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Names reports whether a cluster is named at all, by a flag, the environment, a file, or the pod this runs in.
+// Names reports whether a cluster is configured by a flag, the environment, a file, or the service account of the pod.
 func (f *Flags) Names() bool {
 	_, err := f.loader().ClientConfig()
 	return !clientcmd.IsEmptyConfig(err)

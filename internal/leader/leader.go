@@ -1,4 +1,4 @@
-// Package leader has one instance of a program work at a time: the one that has a Lease.
+// Package leader runs a function in one instance of a binary at a time: the one that holds a Lease.
 package leader
 
 import (
@@ -16,30 +16,30 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// How long a lease lasts, how long its holder tries to renew it before it stops, and how often.
+// The duration of a lease, the time for which its holder tries to renew it before it stops, and the retry interval.
 const (
 	leaseDuration = 12 * time.Second
 	renewDeadline = 8 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// WriteLimit is how long a write of the leader may take that is not canceled with its term: with renewDeadline it is shorter than
-// leaseDuration. So an instance that lost the lease has ended its writes when another one begins.
+// WriteLimit is the timeout of writes of the leader that are not canceled with its term: with renewDeadline it is shorter than
+// leaseDuration, so that an instance that lost the lease has ended its writes when another one begins.
 const WriteLimit = 3 * time.Second
 
-// Election is what Run needs. All fields are required.
+// Election has the parameters of Run. All fields are required.
 type Election struct {
 	Client kubernetes.Interface
 	// Namespace and Name are those of the Lease, Node is the name of the node on which this instance runs.
 	Namespace, Name, Node string
-	// Leads is called when this instance has the lease, and when its work has ended.
+	// Leads is called with true when this instance has acquired the lease, and with false when its work has ended.
 	Leads func(bool)
 	Log   *slog.Logger
 }
 
-// Run calls work while this instance has the lease. The lease is given back only after work has returned: no other instance works
+// Run calls work while this instance holds the lease. It releases the lease only after work has returned: no other instance works
 // before that, unless the lease has expired. It returns when the context ends, with its error or that of work, and when the lease is lost: the
-// process should end then, and wait for its next term after a restart.
+// process should then end, and wait for its next term after a restart.
 func (e Election) Run(ctx context.Context, work func(context.Context) error) error {
 	election, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -93,7 +93,7 @@ func (e Election) Run(ctx context.Context, work func(context.Context) error) err
 	return errors.New("the lease was lost")
 }
 
-// Ended returns no error for an end that was asked for, and the cause of any other.
+// Ended returns nil if the context has ended, and err otherwise.
 func Ended(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

@@ -1,7 +1,7 @@
-// Package logging sets up the one log of a program: structured lines on a writer, to which the loggers of
-// controller-runtime and of client-go are bridged. Its level can change while the program runs.
+// Package logging sets up the log of a binary: structured lines on a writer, to which the loggers of controller-runtime
+// and client-go are bridged. Its level can change at run time.
 //
-// Info says that something changed, Debug what was decided. Errors are logged where they are handled, once.
+// Info logs changes, Debug decisions. Errors are logged once, where they are handled.
 package logging
 
 import (
@@ -24,8 +24,7 @@ func Setup(out io.Writer, level *slog.LevelVar) *slog.Logger {
 	return logger
 }
 
-// Level returns the level that a log level of the API stands for. An empty or unknown one is Normal, which
-// is Info.
+// Level returns the level for a log level of the API. An empty or unknown one means Normal, which is Info.
 func Level(name osv1.LogLevel) slog.Level {
 	switch name {
 	case osv1.Debug:

@@ -1,5 +1,5 @@
-// Package loop wires the operator's controllers in one way: what a controller is called, needs, watches and caches is data, and every
-// controller starts and watches by the same code.
+// Package loop adds the operator's controllers to a manager in a uniform way: name, required APIs, watches and caches of a controller are
+// data, and every controller starts and watches with the same code.
 package loop
 
 import (
@@ -24,28 +24,28 @@ import (
 type Spec struct {
 	// Name is the controller's name in logs, conditions and metrics.
 	Name string
-	// Needs are the kinds that the API server must serve before the controller can start. Kinds of Kubernetes itself are not listed.
+	// Needs are the kinds whose APIs must be available before the controller can start, except those of Kubernetes itself.
 	Needs []schema.GroupKind
 	// Secrets is true for a controller that reads Secrets.
 	Secrets bool
-	// Owns are kinds that the controller reads from a cache of its own, with what it selects and keeps of them. All others come
-	// from the cache that controllers share.
+	// Owns are kinds that the controller reads from its own cache, with selectors and transforms. All others come from the
+	// shared cache.
 	Owns map[client.Object]cache.ByObject
-	// Setup adds the controller to a manager whose cache has what Owns lists. It is called once, when everything in Needs is served.
+	// Setup adds the controller to a manager whose cache includes Owns. It is called once, when all APIs in Needs are available.
 	Setup func(manager.Manager) error
 }
 
-// OpenShift is the kind by which OpenShift is recognized: no other distribution serves it.
+// OpenShift returns the kind by which OpenShift is detected: no other distribution has it.
 func OpenShift() schema.GroupKind {
 	return configv1.GroupVersion.WithKind("ClusterOperator").GroupKind()
 }
 
-// Options are what differs between controllers. The zero value is one reconcile at a time, and the back-off of controller-runtime
+// Options are the options of a controller. The zero value means one concurrent reconcile, and the back-off of controller-runtime
 // from 5 ms to 1,000 s.
 type Options struct {
-	// Workers is how many requests are reconciled at a time; 0 is 1.
+	// Workers is the number of concurrent reconciles; 0 means 1.
 	Workers int
-	// FirstRetry and LastRetry bound the time between two reconciles of a request that fails. Both are set, or none.
+	// FirstRetry and LastRetry bound the back-off after a failed reconcile. Both are set, or none.
 	FirstRetry, LastRetry time.Duration
 }
 
@@ -58,7 +58,7 @@ type Loop struct {
 	c    controller.Controller
 }
 
-// New adds a controller to a manager, and has it watch the sources.
+// New adds a controller with its sources to a manager.
 func New(mgr manager.Manager, name string, r Reconcile, o Options, sources ...source.Source) (*Loop, error) {
 	options := controller.Options{Reconciler: reconcile.Func(r), MaxConcurrentReconciles: o.Workers}
 	if o.FirstRetry > 0 {
@@ -72,14 +72,13 @@ func New(mgr manager.Manager, name string, r Reconcile, o Options, sources ...so
 	return l, l.Watch(sources...)
 }
 
-// Add is New for controllers that watch nothing later.
+// Add is like New for controllers without later watches.
 func Add(mgr manager.Manager, name string, r Reconcile, o Options, sources ...source.Source) error {
 	_, err := New(mgr, name, r, o, sources...)
 	return err
 }
 
-// Forward adds a controller that calls functions when one of the sources has an event, and does nothing else. A nil function is
-// left out.
+// Forward adds a controller that only calls functions when one of the sources has an event. It skips nil functions.
 func Forward(mgr manager.Manager, name string, fire []func(), sources ...source.Source) error {
 	return Add(mgr, name, func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		for _, f := range fire {
@@ -91,7 +90,7 @@ func Forward(mgr manager.Manager, name string, fire []func(), sources ...source.
 	}, Options{}, sources...)
 }
 
-// Watch has the controller watch further sources.
+// Watch adds further sources.
 func (l *Loop) Watch(sources ...source.Source) error {
 	for _, s := range sources {
 		if err := l.c.Watch(s); err != nil {
@@ -101,12 +100,12 @@ func (l *Loop) Watch(sources ...source.Source) error {
 	return nil
 }
 
-// On is the source of the events of a kind in the manager's cache that all of the predicates let through.
+// On returns the source of the events of a kind in the manager's cache that all predicates accept.
 func On(mgr manager.Manager, object client.Object, h handler.EventHandler, only ...predicate.Predicate) source.Source {
 	return source.Kind(mgr.GetCache(), object, h, only...)
 }
 
-// Once makes every event request the same reconcile, of everything.
+// Once returns a handler that maps every event to the same request, for controllers that reconcile everything at once.
 func Once() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 }

@@ -12,34 +12,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
-// Network is what the operator gives the controllers of networks. All fields are set.
+// Network has the dependencies of controllers of networks. All fields are set.
 type Network struct {
-	// Client writes. It reads Nodes, and the ConfigMaps and Secrets of the operator's namespace and of those that provider.Operands
-	// declares as installed, from a cache.
+	// Client is a client with a cache of Nodes, and of the ConfigMaps and Secrets of the operator's namespace and of those that
+	// provider.Operands declares as installed.
 	Client client.Client
-	// Nodes returns all nodes, for looking at only.
+	// Nodes returns all nodes, which are read-only.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Live reads past any cache.
+	// Live reads without cache.
 	Live client.Reader
-	// Namespace is the operator's.
+	// Namespace is that of the operator.
 	Namespace string
-	// Managed reports whether the network may be changed. If not, controllers only observe.
+	// Managed reports whether the network is managed. If not, controllers only observe.
 	Managed func(context.Context) (bool, error)
-	// Board is where controllers report what degrades the network, by their name.
+	// Board receives the findings of controllers, by their name.
 	Board *report.Board
-	// Certificates returns a function for one controller that takes, after every reconcile, when its certificates expire: all of them.
+	// Certificates returns a function for one controller, to which it passes all its certificates after every reconcile.
 	Certificates func() func([]Certificate)
-	// Metrics is where controllers register their own metrics. The same ones may be registered already.
+	// Metrics is the registry of controllers' own metrics. The same ones may be registered already.
 	Metrics prometheus.Registerer
 	Now     func() time.Time
 	Log     *slog.Logger
 }
 
-// Certificate is when a certificate expires.
+// Certificate is the expiry of a certificate.
 type Certificate struct {
-	// Secret is the Secret that has it.
+	// Secret is the Secret of the certificate.
 	Secret client.ObjectKey
-	// Name is the certificate's in the Secret: authority for a CA, certificate for what it has signed.
+	// Name is the kind of the certificate in the Secret: authority for a CA, certificate for one that it has signed.
 	Name     string
 	NotAfter time.Time
 }

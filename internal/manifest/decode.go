@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decode reads the one YAML document of a file into a T, which is a Kubernetes type such as appsv1.DaemonSet, or
-// unstructured.Unstructured for kinds that have no Go type here. It is strict: a field that T has not, a field
-// written twice or in other case, another apiVersion or kind, and a second document are errors that name the file.
+// Decode decodes the single YAML document of a file into a T, which is a Kubernetes type such as appsv1.DaemonSet, or
+// unstructured.Unstructured for kinds without Go type. It is strict: an unknown field, a duplicate field, a field in other
+// case, another apiVersion or kind, and a second document are errors that name the file.
 func Decode[T any](fsys fs.FS, path string) (*T, error) {
 	docs, err := documents(fsys, path)
 	if err != nil {
@@ -39,8 +39,8 @@ func Decode[T any](fsys fs.FS, path string) (*T, error) {
 	return into, nil
 }
 
-// DecodeAll reads all YAML documents of a file, in their order, each as strictly as Decode does, into the Go
-// type that the scheme has for its kind, or unstructured if the scheme knows nothing of its group.
+// DecodeAll decodes all YAML documents of a file, in their order, as strictly as Decode, into the Go type that the
+// scheme has for the kind, or unstructured if the scheme does not have the group.
 func DecodeAll(fsys fs.FS, path string) ([]Typed, error) {
 	docs, err := documents(fsys, path)
 	if err != nil {
@@ -72,8 +72,8 @@ func decodeAny(doc []byte) (Typed, error) {
 	return obj, decodeInto(doc, obj)
 }
 
-// decodeInto fills obj from a YAML document. The library's own strict mode forgives names in other case, which the
-// API server does not, hence the way over its parts.
+// decodeInto decodes a YAML document into obj. The strict mode of the library accepts names in other case, which the API
+// server refuses, so that this function uses its parts.
 func decodeInto(doc []byte, obj runtime.Object) error {
 	asJSON, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Encode writes objects as a stream of YAML documents, in the given order, keys sorted: the same objects always
-// give the same bytes.
+// Encode returns objects as a stream of YAML documents in the given order, with sorted keys. The result is
+// deterministic.
 func Encode(objs []Object) ([]byte, error) {
 	var out bytes.Buffer
 	for _, o := range objs {

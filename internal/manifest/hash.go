@@ -10,15 +10,14 @@ import (
 	"slices"
 )
 
-// Hash returns a short name of everything that a rendered object says: 32 hexadecimal digits that are the same in
-// every process, for the same content.
+// Hash returns a hash of the content of a rendered object: 32 hexadecimal digits, which are the same in every process.
 func Hash(o Object) string {
 	h := hasher{Hash: sha256.New()}
 	h.tree(o.Object.Object, 0)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// hasher writes values so that different trees never give the same bytes: each has its type and length in front.
+// hasher writes values so that different trees never result in the same bytes: each is preceded by its type and length.
 type hasher struct {
 	hash.Hash
 	buf  []byte
@@ -70,7 +69,7 @@ func (h *hasher) value(v any, depth int) {
 	}
 }
 
-// number writes a whole number as an integer: YAML and JSON do not agree on which of the two "1" is.
+// number writes a whole number as an integer, since YAML and JSON decode "1" into different types.
 func (h *hasher) number(v float64) {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		h.head('i', uint64(int64(v)))

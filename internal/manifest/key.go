@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Key names an object in a cluster. The version is not part of it: the same object is served in all versions.
+// Key identifies an object in a cluster. The version is not part of it: an object is served in all versions.
 type Key struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -17,7 +17,7 @@ type Key struct {
 // Key returns the object's key.
 func (o Object) Key() Key { return KeyOf(o.Object) }
 
-// KeyOf returns the key of any object that knows its kind.
+// KeyOf returns the key of an object whose kind is set.
 func KeyOf(obj Typed) Key {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	return Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
@@ -26,7 +26,7 @@ func KeyOf(obj Typed) Key {
 // GroupKind returns the group and kind of the key.
 func (k Key) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
-// String returns the key as people write it: "DaemonSet openshift-flannel/flanneld".
+// String returns the key for messages: "DaemonSet openshift-flannel/flanneld".
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + " " + k.Name

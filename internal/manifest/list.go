@@ -2,18 +2,18 @@ package manifest
 
 import "io/fs"
 
-// List collects the objects that a renderer makes of its assets, up to the first error.
+// List collects the objects that a renderer creates from its assets, until the first error.
 type List struct {
 	// Assets has the files assets/*.yaml.
 	Assets fs.FS
-	// Policy is that of every object.
+	// Policy is the policy of every object.
 	Policy Policy
 
 	objects []Object
 	err     error
 }
 
-// Result returns the objects in the order in which they were added, and no object together with an error.
+// Result returns the objects in the order in which they were added, or the first error and no objects.
 func (l *List) Result() ([]Object, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -34,13 +34,13 @@ func (l *List) Add(obj Typed) {
 	l.objects = append(l.objects, o)
 }
 
-// Append adds objects that were made elsewhere, or the error of making them.
+// Append adds objects, or their error.
 func (l *List) Append(objects []Object, err error) {
 	l.objects = append(l.objects, objects...)
 	l.Fail(err)
 }
 
-// Fail notes an error, unless it is nil or there is one already.
+// Fail records an error, unless it is nil or there is one already.
 func (l *List) Fail(err error) {
 	if l.err == nil {
 		l.err = err

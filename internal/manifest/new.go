@@ -13,13 +13,13 @@ import (
 var serverMetadata = [...]string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
 	"managedFields", "resourceVersion", "selfLink", "uid"}
 
-// New makes an Object of a typed (or unstructured) one, which it leaves unchanged. The kind comes from the Go type.
+// New returns the Object of a typed (or unstructured) one, which it does not change. The kind comes from the Go type.
 //
-// The result says nothing that was not said: no null, no status, no field that the server sets, and nothing for a
-// struct held by value that is empty ("resources: {}", "strategy: {}"), so that server-side apply does not make the
-// operator the owner of fields it does not care for. What is empty and means something stays: a pointer to an empty
-// struct ("emptyDir: {}"), an empty selector ("podSelector: {}" selects everything), an empty list entry
-// ("ingress: [{}]"), and everything but null in an unstructured object of a kind that has no Go type here.
+// The result has only fields that were set: no null, no status, no field that the server sets, and no empty struct held
+// by value ("resources: {}", "strategy: {}"), so that server-side apply does not make the operator the owner of fields
+// that it does not set. Empty values with a meaning stay: a pointer to an empty struct ("emptyDir: {}"), an empty
+// selector ("podSelector: {}" selects everything), an empty list entry ("ingress: [{}]"), and everything but null in an
+// unstructured object of a kind without Go type.
 func New(obj Typed, p Policy) (Object, error) {
 	gvk, err := kindOf(obj)
 	if err != nil {
@@ -28,7 +28,7 @@ func New(obj Typed, p Policy) (Object, error) {
 	if err := named(obj); err != nil {
 		return Object{}, fmt.Errorf("create manifest of %s: %w", gvk.Kind, err)
 	}
-	content, err := said(obj)
+	content, err := content(obj)
 	if err != nil {
 		return Object{}, fmt.Errorf("create manifest of %s %s: %w", gvk.Kind, obj.GetName(), err)
 	}
@@ -51,8 +51,8 @@ func named(obj Typed) error {
 	return nil
 }
 
-// said returns what an object says, as a tree that shares nothing with it.
-func said(obj Typed) (map[string]any, error) {
+// content returns the content of an object as a tree that shares no memory with it.
+func content(obj Typed) (map[string]any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		content := runtime.DeepCopyJSON(u.Object)
 		dropNulls(content)
@@ -63,7 +63,7 @@ func said(obj Typed) (map[string]any, error) {
 		if _, ok := typed.(*unstructured.Unstructured); ok {
 			return content, nil
 		}
-		// By way of its Go type, values get the form in which the API server returns them.
+		// Decoding into the Go type converts values to the form in which the API server returns them.
 		const strict = true
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, typed, strict); err != nil {
 			return nil, err
@@ -77,11 +77,11 @@ func said(obj Typed) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	dropUnsaid(obj, content)
+	dropUnset(obj, content)
 	return content, nil
 }
 
-// withoutStringData says in data what a Secret says in stringData, which the API server never returns.
+// withoutStringData moves the values of stringData, which the API server never returns, to data.
 func withoutStringData(secret *corev1.Secret) *corev1.Secret {
 	secret = secret.DeepCopy()
 	if secret.Data == nil {

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// LastRank is the rank of what can refuse other objects: it is applied when everything else is there.
+// LastRank is the rank of objects that can refuse others: they are applied after all others.
 const LastRank = 12
 
-// Rank says when objects of a kind are applied: lower ranks first, all of a rank at once. Whatever an object needs
-// to be accepted, or to start, has a lower rank than the object. Deleting goes the other way round.
+// Rank returns the order in which objects of a kind are applied: lower ranks first, those of the same rank concurrently.
+// Objects that an object needs to be accepted or to start have a lower rank. Deletion uses the reverse order.
 func Rank(gk schema.GroupKind) int {
 	switch gk.Group {
 	case "":

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// dropUnsaid removes from content, the tree made of typed, nulls and the empty maps that stand for structs held by
-// value: Go cannot leave those unset, so that an empty one says nothing. The exception is the label selector, of
-// which the empty one selects everything.
-func dropUnsaid(typed any, content map[string]any) {
+// dropUnset removes nulls and the empty maps of structs held by value from content, the tree of typed: Go cannot leave
+// such structs unset, so that an empty one means unset. The exception is the label selector: an empty one selects
+// everything.
+func dropUnset(typed any, content map[string]any) {
 	pruneStruct(reflect.ValueOf(typed).Elem(), content)
 }
 
@@ -24,7 +24,7 @@ func prune(v reflect.Value, content any) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		if tree, ok := content.(map[string]any); ok && !writesItself(v) {
+		if tree, ok := content.(map[string]any); ok && !marshals(v) {
 			pruneStruct(v, tree)
 		}
 	case reflect.Slice:
@@ -55,24 +55,23 @@ func pruneStruct(v reflect.Value, tree map[string]any) {
 			continue
 		}
 		prune(value, content)
-		if content == nil || saysNothing(value, content, strings.Contains(options, "omitempty")) {
+		if content == nil || isUnset(value, content, strings.Contains(options, "omitempty")) {
 			delete(tree, name)
 		}
 	}
 }
 
-// saysNothing reports whether a struct held by value is as good as unset. One that is no map in JSON is a number or a
-// string (a port), and is unset if it may be and has no value.
-func saysNothing(v reflect.Value, content any, mayBeUnset bool) bool {
+// isUnset reports whether a struct held by value counts as unset. One that is no map in JSON is a number or a string (a
+// port), and is unset if it may be and has no value.
+func isUnset(v reflect.Value, content any, mayBeUnset bool) bool {
 	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[metav1.LabelSelector]() {
 		return false
 	}
 	return isEmptyMap(content) || mayBeUnset && v.IsZero()
 }
 
-// writesItself reports whether a value has a JSON form of its own (quantities, times, free-form JSON), which is
-// not changed.
-func writesItself(v reflect.Value) bool {
+// marshals reports whether a value has its own JSON encoding (quantities, times, free-form JSON), which is not changed.
+func marshals(v reflect.Value) bool {
 	marshaler := reflect.TypeFor[json.Marshaler]()
 	return v.Type().Implements(marshaler) || reflect.PointerTo(v.Type()).Implements(marshaler)
 }

@@ -33,8 +33,8 @@ type Typed interface {
 	runtime.Object
 }
 
-// Scheme returns the types that manifests are decoded into: those groups of Kubernetes from which a network is made,
-// CustomResourceDefinition, and this project's own. It is shared: add nothing to it.
+// Scheme returns the types into which manifests are decoded: the groups of Kubernetes that networks use,
+// CustomResourceDefinition, and this project's own. It is shared and must not be changed.
 var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -43,35 +43,35 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 		apiextensionsv1.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme, sdnv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
-			panic(fmt.Sprintf("two packages of API types disagree: %v", err)) // can only happen at build time
+			panic(fmt.Sprintf("two packages of API types disagree: %v", err)) // a build error
 		}
 	}
 	return s
 })
 
-// kindOf returns the kind of an object: the one that the scheme gives its Go type or, for unstructured objects,
-// the one that it says it is. An object that says otherwise than its Go type is an error.
+// kindOf returns the kind of an object: that of its Go type in the scheme or, for unstructured objects, the one that is
+// set. A kind that differs from that of the Go type is an error.
 func kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
-	said := obj.GetObjectKind().GroupVersionKind()
+	declared := obj.GetObjectKind().GroupVersionKind()
 	if _, ok := obj.(runtime.Unstructured); ok {
-		if said.Version == "" || said.Kind == "" {
-			return said, fmt.Errorf("apiVersion and kind must be set")
+		if declared.Version == "" || declared.Kind == "" {
+			return declared, fmt.Errorf("apiVersion and kind must be set")
 		}
-		return said, nil
+		return declared, nil
 	}
 	kinds, _, err := Scheme().ObjectKinds(obj)
 	if err != nil {
-		return said, fmt.Errorf("%T is not a type of the scheme: %w", obj, err)
+		return declared, fmt.Errorf("%T is not a type of the scheme: %w", obj, err)
 	}
 	for _, k := range kinds {
-		if said.Empty() || said == k {
+		if declared.Empty() || declared == k {
 			return k, nil
 		}
 	}
-	return said, fmt.Errorf("apiVersion %q, kind %q is not a %s of %s", said.GroupVersion(), said.Kind, kinds[0].Kind, kinds[0].GroupVersion())
+	return declared, fmt.Errorf("apiVersion %q, kind %q is not a %s of %s", declared.GroupVersion(), declared.Kind, kinds[0].Kind, kinds[0].GroupVersion())
 }
 
-// newFor returns an empty object for a kind: unstructured if the scheme knows nothing of its group.
+// newFor returns an empty object for a kind: unstructured if the scheme does not have the group.
 func newFor(gvk schema.GroupVersionKind) (Typed, error) {
 	if !Scheme().IsGroupRegistered(gvk.Group) {
 		return &unstructured.Unstructured{}, nil

@@ -2,25 +2,25 @@ package manifest
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// What every object of the operator carries.
+// The labels and annotations of the operator's objects.
 const (
 	// LabelManagedBy marks the operator's objects; its value is ManagedBy.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "cluster-network-operator"
-	// LabelComponent names the part of the network that an object belongs to, for example "Flannel".
+	// LabelComponent is the component of an object, for example "Flannel".
 	LabelComponent = "networkoperator.openshift.io/component"
 	// AnnotationVersion is the version of the operator that rendered a workload.
 	AnnotationVersion = "release.openshift.io/version"
-	// AnnotationCleanup is on DaemonSets that leave something on nodes: the command, as a JSON list, that takes it away
-	// when it runs in the place of the first container's, once none of the DaemonSet's own pods run any more.
+	// AnnotationCleanup is set on DaemonSets that change nodes: the command, as a JSON list, that cleans a node. It runs
+	// instead of that of the first container after the DaemonSet's own pods have ended.
 	AnnotationCleanup = "networkoperator.openshift.io/cleanup"
-	// AnnotationHash is the Hash of the object as it was wanted when it was applied last.
+	// AnnotationHash is the Hash of the rendered object that was applied last.
 	AnnotationHash = "networkoperator.openshift.io/desired-hash"
 )
 
-// Stamp labels an object as the operator's and as part of a component, and annotates workloads with the version
-// of the operator. It changes the object in place.
+// Stamp adds the labels of the operator and the component to an object in place, and the annotation with the version of
+// the operator to workloads.
 func Stamp(o Object, component, version string) {
 	labels := o.Object.GetLabels()
 	if labels == nil {
@@ -42,7 +42,7 @@ func Stamp(o Object, component, version string) {
 	o.Object.SetAnnotations(annotations)
 }
 
-// IsWorkload reports whether a kind is one that keeps pods running and rolls them out.
+// IsWorkload reports whether a kind is a workload with rollouts.
 func IsWorkload(gk schema.GroupKind) bool {
 	return gk.Group == "apps" && (gk.Kind == "DaemonSet" || gk.Kind == "Deployment" || gk.Kind == "StatefulSet")
 }

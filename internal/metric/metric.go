@@ -1,4 +1,4 @@
-// Package metric registers metrics for loops of which several may run in one process, one after the other.
+// Package metric registers metrics for controllers of which several instances may run in one process in sequence.
 package metric
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Registered registers a collector. If one like it is registered already, that one is returned: anyone who comes later goes on
-// counting where the one before has stopped. The error is that of the registry, for a collector that contradicts another.
+// Registered registers a collector. If an equal one is registered already, it returns that one, so that a later instance
+// continues its counters. The error is that of the registry for a conflicting collector.
 func Registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)
 	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {

@@ -22,61 +22,62 @@ import (
 )
 
 const (
-	// allowedFor and refusedFor are how long an answer on a token is good for. Rights that are removed are gone, and rights
-	// that are given are there, after that time.
+	// allowedFor and refusedFor are how long the result for a token is cached. Changed permissions become effective after that
+	// time.
 	allowedFor = time.Minute
 	refusedFor = 10 * time.Second
-	// askTimeout is how long the API server may take to answer: less than a scrape may.
-	askTimeout = 5 * time.Second
-	// mostTokens is how many tokens are remembered: readers of metrics are few.
+	// reviewTimeout is the timeout of reviews by the API server. It is shorter than that of a scrape.
+	reviewTimeout = 5 * time.Second
+	// mostTokens is the maximum number of cached results.
 	mostTokens = 128
-	// asksPerSecond and asksAtOnce limit what strangers with ever new tokens cost the API server.
-	asksPerSecond, asksAtOnce = 5, 20
+	// reviewsPerSecond and reviewsBurst limit the load that requests with unknown tokens cause on the API server.
+	reviewsPerSecond, reviewsBurst = 5, 20
 )
 
-// Readers decides who may read. Who shows no token is turned away without a question; while the API server does not answer,
-// no one is let in who has not been lately. It may be used by many goroutines.
+// Readers authorizes readers of metrics. It refuses requests without a token without a review. While the API server is
+// unreachable, it allows only requests with a cached result. It is safe for concurrent use.
 type Readers struct {
 	tokens authenticationclient.TokenReviewsGetter
-	rights authorizationclient.SubjectAccessReviewsGetter
+	access authorizationclient.SubjectAccessReviewsGetter
 	now    func() time.Time
 	log    *slog.Logger
 	limit  flowcontrol.RateLimiter
 
 	mu    sync.Mutex
-	known map[reading]verdict
+	cache map[request]result
 }
 
-// reading is a path that the owner of a token wants to read.
-type reading struct {
+// request is a path that the owner of a token requests.
+type request struct {
 	token [sha256.Size]byte
 	path  string
 }
 
-// verdict is an HTTP status, and until when it is good.
-type verdict struct {
+// result is a cached HTTP status with its expiry.
+type result struct {
 	status int
 	until  time.Time
 }
 
-// New returns the Readers of an API server, whom client asks with the right to create TokenReviews and SubjectAccessReviews.
+// New returns Readers that create TokenReviews and SubjectAccessReviews with client, which needs the permission for both.
 func New(config *rest.Config, client *http.Client, now func() time.Time, log *slog.Logger) (*Readers, error) {
 	tokens, err := authenticationclient.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("create client for tokens: %w", err)
 	}
-	rights, err := authorizationclient.NewForConfigAndClient(config, client)
+	access, err := authorizationclient.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("create client for permissions: %w", err)
 	}
-	return &Readers{tokens: tokens, rights: rights, now: now, log: log, known: map[reading]verdict{},
-		limit: flowcontrol.NewTokenBucketRateLimiter(asksPerSecond, asksAtOnce)}, nil
+	return &Readers{tokens: tokens, access: access, now: now, log: log, cache: map[request]result{},
+		limit: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewsBurst)}, nil
 }
 
-// Only serves those who may read; others get 401 or 403, 429 while strangers are many, and 503 while no one knows.
+// Only wraps a handler and serves only authorized requests. Others get 401 or 403, 429 above the rate limit of reviews, and 503
+// if the API server is unreachable.
 func (r *Readers) Only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		status := r.judge(q)
+		status := r.authorize(q)
 		if status == http.StatusOK {
 			next.ServeHTTP(w, q)
 			return
@@ -88,8 +89,8 @@ func (r *Readers) Only(next http.Handler) http.Handler {
 	})
 }
 
-// judge returns the HTTP status for a request: 200 if it may be served.
-func (r *Readers) judge(q *http.Request) int {
+// authorize returns the HTTP status for a request: 200 if it may be served.
+func (r *Readers) authorize(q *http.Request) int {
 	if q.Method != http.MethodGet {
 		return http.StatusMethodNotAllowed
 	}
@@ -97,34 +98,34 @@ func (r *Readers) judge(q *http.Request) int {
 	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
 		return http.StatusUnauthorized
 	}
-	key, now := reading{sha256.Sum256([]byte(token)), q.URL.Path}, r.now()
+	key, now := request{sha256.Sum256([]byte(token)), q.URL.Path}, r.now()
 	r.mu.Lock()
-	v, known := r.known[key]
+	cached, found := r.cache[key]
 	r.mu.Unlock()
-	if known && now.Before(v.until) {
-		return v.status
+	if found && now.Before(cached.until) {
+		return cached.status
 	}
-	// Strangers must not keep those out who have been let in before.
-	if v.status != http.StatusOK && !r.limit.TryAccept() {
+	// Requests with unknown tokens must not block those that were authorized before.
+	if cached.status != http.StatusOK && !r.limit.TryAccept() {
 		return http.StatusTooManyRequests
 	}
-	ctx, cancel := context.WithTimeout(q.Context(), askTimeout)
+	ctx, cancel := context.WithTimeout(q.Context(), reviewTimeout)
 	defer cancel()
-	status, err := r.ask(ctx, token, key.path)
+	status, err := r.review(ctx, token, key.path)
 	if err != nil {
-		r.log.Warn("cannot ask who may read metrics", "error", err)
+		r.log.Warn("cannot authorize a request for metrics", "error", err)
 		return http.StatusServiceUnavailable
 	}
-	good := refusedFor
+	lifetime := refusedFor
 	if status == http.StatusOK {
-		good = allowedFor
+		lifetime = allowedFor
 	}
-	r.remember(key, verdict{status, now.Add(good)})
+	r.remember(key, result{status, now.Add(lifetime)})
 	return status
 }
 
-// ask asks the API server whose a token is, and whether they may get a path.
-func (r *Readers) ask(ctx context.Context, token, path string) (int, error) {
+// review reviews a token and the permission of its user to get a path.
+func (r *Readers) review(ctx context.Context, token, path string) (int, error) {
 	review, err := r.tokens.TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
@@ -138,7 +139,7 @@ func (r *Readers) ask(ctx context.Context, token, path string) (int, error) {
 	for key, values := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)
 	}
-	access, err := r.rights.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+	access, err := r.access.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
 			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
@@ -152,20 +153,20 @@ func (r *Readers) ask(ctx context.Context, token, path string) (int, error) {
 	return http.StatusOK, nil
 }
 
-// remember keeps an answer, and forgets others when there are too many: refusals first.
-func (r *Readers) remember(key reading, v verdict) {
+// remember caches a result. If the cache is full, it evicts refusals first.
+func (r *Readers) remember(key request, res result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.known) >= mostTokens {
+	if len(r.cache) >= mostTokens {
 		now := r.now()
-		for k, old := range r.known {
+		for k, old := range r.cache {
 			if old.status != http.StatusOK || now.Sub(old.until) > allowedFor {
-				delete(r.known, k)
+				delete(r.cache, k)
 			}
 		}
-		if len(r.known) >= mostTokens {
-			clear(r.known)
+		if len(r.cache) >= mostTokens {
+			clear(r.cache)
 		}
 	}
-	r.known[key] = v
+	r.cache[key] = res
 }

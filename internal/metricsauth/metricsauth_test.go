@@ -77,30 +77,30 @@ func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
 		}
 	}
 	expect("nothing but GET is served", http.MethodPost, reader, http.StatusMethodNotAllowed, 0)
-	expect("who is known and may not", http.MethodGet, reader, http.StatusForbidden, 2)
-	expect("is not asked for again", http.MethodGet, reader, http.StatusForbidden, 0)
+	expect("a known user without permission", http.MethodGet, reader, http.StatusForbidden, 2)
+	expect("is not reviewed again", http.MethodGet, reader, http.StatusForbidden, 0)
 	mayRead(t, server, "default", "prometheus")
-	// The API server's own view of rights takes a moment.
+	// The API server's own view of permissions takes a moment.
 	eventually.Is(t, "a right that is given is seen", func() bool {
 		now = now.Add(refusedFor)
-		return r.judge(requestWith(reader)) == http.StatusOK
+		return r.authorize(requestWith(reader)) == http.StatusOK
 	})
-	expect("is asked for once", http.MethodGet, reader, http.StatusOK, 0)
+	expect("is reviewed once", http.MethodGet, reader, http.StatusOK, 0)
 
 	for i := range 3 * mostTokens {
 		now = now.Add(time.Millisecond)
-		r.judge(requestWith("invented-" + strconv.Itoa(i)))
+		r.authorize(requestWith("invented-" + strconv.Itoa(i)))
 	}
-	if len(r.known) > mostTokens {
-		t.Errorf("%d tokens are remembered", len(r.known))
+	if len(r.cache) > mostTokens {
+		t.Errorf("%d results are cached", len(r.cache))
 	}
 	expect("strangers are turned away without a question when there are many", http.MethodGet, "one-more", http.StatusTooManyRequests, 0)
 	expect("who has been let in is not kept out by them", http.MethodGet, reader, http.StatusOK, 0)
 	now = now.Add(allowedFor)
-	expect("also when it is time to ask again", http.MethodGet, reader, http.StatusOK, 2)
+	expect("also when the result has expired", http.MethodGet, reader, http.StatusOK, 2)
 	counted.cut.Store(true)
 	now = now.Add(allowedFor)
-	if got := r.judge(requestWith(reader)); got != http.StatusServiceUnavailable {
+	if got := r.authorize(requestWith(reader)); got != http.StatusServiceUnavailable {
 		t.Errorf("without an API server no one is let in on hearsay: %d", got)
 	}
 }

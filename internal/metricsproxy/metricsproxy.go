@@ -1,8 +1,9 @@
-// Package metricsproxy renders what serves the metrics of a network's pods to Prometheus: a DaemonSet of proxies on the nodes' network,
-// which serve over TLS, to authorized clients, what the pods serve on the loopback address of their node without either.
+// Package metricsproxy renders the DaemonSet that serves the metrics of a network's pods to Prometheus. Its pods are proxies on the host
+// network. They serve metrics over TLS to authorized clients; the proxied pods serve them on the loopback address of their node without
+// TLS and authorization.
 //
-// Proxies are pods of their own, not containers of the pods whose metrics they serve: a proxy that fails leaves these pods ready,
-// and a change of the cluster's TLS profile restarts no part of the network.
+// Proxies are separate pods, not containers of the pods whose metrics they serve: the failure of a proxy does not make these pods
+// unready, and a change of the cluster's TLS profile does not restart the network.
 package metricsproxy
 
 import (
@@ -45,7 +46,7 @@ const (
 	OVNIPsecPort      = 9116 // of ovn-ipsec
 )
 
-// Env are the variables that the operator sets in proxies.
+// Env has the environment variables that the operator sets in proxies.
 func Env() []string {
 	return []string{"GOMAXPROCS", facts.ServiceHostVariable, facts.ServicePortVariable}
 }
@@ -62,20 +63,20 @@ type Endpoint struct {
 	Upstream netip.AddrPort
 }
 
-// Options say what to render. All fields are required, except the address of the API server in Env and TLS.
+// Options are the parameters of Objects. All fields are required, except the address of the API server in Env and TLS.
 type Options struct {
 	// Name is the name of the objects, and the label app of the proxies' pods.
 	Namespace, Name string
 	// Image is the operator's own image.
 	Image string
-	// Env names the API server: its Service may not work.
+	// Env has the address of the API server, because its Service may not work.
 	Env       []corev1.EnvVar
 	Endpoints []Endpoint
-	// TLS is by the cluster's TLS profile.
+	// TLS has the settings of the cluster's TLS profile.
 	TLS tlsprofile.Settings
 }
 
-// Objects returns the proxies, in the order in which to apply them. Nothing waits for any of them.
+// Objects returns the objects of the proxies, in the order in which to apply them. No other object depends on them.
 func Objects(o Options) ([]manifest.Object, error) {
 	out := manifest.List{Assets: assets, Policy: manifest.Policy{NonCritical: true}}
 	manifest.AddAsset(&out, "serviceaccount", func(a *corev1.ServiceAccount) { o.name(&a.ObjectMeta) })

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Endpoint is where metrics of another program are served again.
+// Endpoint is an address on which the metrics of another program are served.
 type Endpoint struct {
 	// Listen is the address to serve on, such as ":9102".
 	Listen string
@@ -45,22 +45,22 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{Listen: listen, Upstream: upstream}, nil
 }
 
-// Proxy serves the metrics of another program again.
+// Proxy serves the metrics of another program.
 type Proxy struct {
 	// Upstream is the URL of its metrics.
 	Upstream string
-	// Only serves a handler to authorized clients, and answers all others.
+	// Only wraps a handler so that it serves authorized clients only.
 	Only func(http.Handler) http.Handler
 	Log  *slog.Logger
 }
 
-// forwarded are the headers of a request that change the response to a scrape. Others, above all the token, stay here.
+// forwarded are the request headers that affect the response to a scrape. Others, such as the token, are not forwarded.
 var forwarded = []string{"Accept", "Accept-Encoding", "X-Prometheus-Scrape-Timeout-Seconds"}
 
-// Handler serves /metrics, which is 502 while the program does not answer, and /healthz.
+// Handler serves /metrics, with status 502 while the program does not respond, and /healthz.
 func (p Proxy) Handler() http.Handler {
 	client := &http.Client{
-		// A variable of the environment must not send requests elsewhere. What is compressed is passed on as it is.
+		// Proxy variables of the environment must not redirect requests. Compressed bodies are copied unchanged.
 		Transport:     &http.Transport{Proxy: nil, DisableCompression: true, MaxIdleConns: 1, IdleConnTimeout: 2 * time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       patience,
@@ -75,8 +75,8 @@ func (p Proxy) Handler() http.Handler {
 	return mux
 }
 
-// pass writes the metrics of the program. It answers before it returns an error. A body that ends early ends the connection, so that
-// the client does not take a part for the whole.
+// pass writes the metrics of the program. It sends a response before it returns an error. If the body ends early, it aborts the
+// connection, so that the client does not accept an incomplete response.
 func (p Proxy) pass(ctx context.Context, client *http.Client, w http.ResponseWriter, header http.Header) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Upstream, nil)
 	if err != nil {

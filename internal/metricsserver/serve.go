@@ -22,11 +22,11 @@ import (
 	"time"
 )
 
-// patience is how long a client may take to send a request, and to read the response.
+// patience is the time limit for a client to send a request, and to read the response.
 const patience = 30 * time.Second
 
-// Serve answers on a listener until the context ends. It closes the listener. The configuration has the versions and cipher suites that
-// are allowed. Its certificate is created at the start, self-signed for name, unless it has one.
+// Serve serves requests on a listener until the context is done, and closes the listener. The TLS configuration has the allowed
+// versions and cipher suites. If it has no certificate, Serve creates a self-signed one for name.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, config *tls.Config, name string) error {
 	config = config.Clone()
 	if len(config.Certificates) == 0 {
@@ -39,7 +39,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, con
 	server := &http.Server{
 		Handler: handler, TLSConfig: config, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: patience,
-		// Scrapes are one request after the other: HTTP/2 has nothing to give them, and much to take care of.
+		// Scrapes are sequential requests, which do not benefit from HTTP/2.
 		Protocols: new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
@@ -51,7 +51,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, con
 	return nil
 }
 
-// SelfSigned creates a certificate that lives as long as the program. It encrypts; clients that verify whom they talk to need
+// SelfSigned creates a certificate for the lifetime of the process. It provides encryption; clients that verify the server need
 // another one.
 func SelfSigned(name string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

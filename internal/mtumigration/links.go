@@ -6,8 +6,8 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// CheckLinks refuses an MTU that, with the overhead of what carries packets between nodes (by), is more than a link of a node takes. All
-// are in bytes. link is 0 while it is not known.
+// CheckLinks returns an error if an MTU plus the overhead of the encapsulation named by is larger than the MTU of a node's link. All values are in bytes.
+// link is 0 if unknown.
 func CheckLinks(at *field.Path, mtu, overhead int, by string, link int) field.ErrorList {
 	if link == 0 || mtu+overhead <= link {
 		return nil

@@ -1,8 +1,8 @@
-// Package mtumigration changes the MTU of a network in use, in steps, node by node, without interrupting traffic. It does not depend on
-// the network: that renders a State into the configuration of its agents (Next), has them apply it on their nodes, and compares what they
-// report (Progress, Findings). See docs/mtu-migration.md.
+// Package mtumigration changes the MTU of a network in use, in steps, node by node, without interrupting traffic. It is independent of the
+// network, which renders a State into the configuration of its agents (Next), applies it on the nodes, and compares the reports of agents
+// (Progress, Findings). See docs/mtu-migration.md.
 //
-// Everything here is pure, except Publish and Withdraw, which write the progress for the pipeline.
+// It is pure, except Publish and Withdraw, which write the progress for the pipeline.
 package mtumigration
 
 import (
@@ -13,18 +13,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// State is what the configuration of a network's agents has of the MTU.
+// State is the MTU in the configuration of a network's agents.
 type State struct {
 	// MTU is the MTU in bytes of interfaces: the longest packet that pods accept.
 	MTU int `json:"mtu"`
-	// Step counts the steps of all migrations, so that what was reported of another one is not taken for this one; 0 while there is no
-	// migration.
+	// Step counts the steps of all migrations, so that reports of another migration are not used; 0 while there is no migration.
 	Step int `json:"step,omitempty"`
 	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means MTU.
 	RoutableMTU int `json:"routableMTU,omitempty"`
 }
 
-// StateOf is the state that the configuration of agents has.
+// StateOf returns the state in the configuration of agents.
 func StateOf(mtu int, m *agentfile.MTUMigration) State {
 	s := State{MTU: mtu, RoutableMTU: m.Routable()}
 	if m != nil {
@@ -42,16 +41,16 @@ func (s State) Migration(namespaces string) *agentfile.MTUMigration {
 	return &agentfile.MTUMigration{Step: s.Step, RoutableMTU: s.RoutableMTU, PodNamespaces: namespaces}
 }
 
-// Change is a change of the MTU, in bytes.
+// Change is an MTU migration, in bytes.
 type Change struct {
-	// From is what pods had, To what they are to have.
+	// From is the old MTU of pods, To the new one.
 	From int `json:"from"`
 	To   int `json:"to"`
-	// Announced is true while the specification asks for it; otherwise it is being taken back, or completed.
+	// Announced is true while the specification requests it; otherwise it is being rolled back, or completed.
 	Announced bool `json:"announced"`
 }
 
-// Announced returns the change of the MTU that a specification announces; nil if it announces none.
+// Announced returns the MTU migration that a specification requests; nil if there is none.
 func Announced(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
 	if spec == nil || spec.Migration == nil || spec.Migration.MTU == nil || spec.Migration.MTU.Network == nil {
 		return nil
@@ -62,8 +61,8 @@ func Announced(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
 	return nil
 }
 
-// Filled is the MTU of a filled specification that announces a change of it: that of before until all nodes have the new
-// one, and the new one from then on. When the announcement is removed, the MTU of that time stays.
+// Filled returns the MTU of a filled specification that requests a migration: the old one until all nodes have the new one,
+// and the new one from then on. When the request is removed, the current one stays.
 func Filled(m osv1.MTUMigrationValues, before uint32, progress facts.MTUMigration) uint32 {
 	if progress.Reached(int(*m.To)) {
 		return *m.To
@@ -71,20 +70,20 @@ func Filled(m osv1.MTUMigrationValues, before uint32, progress facts.MTUMigratio
 	return before
 }
 
-// Next returns the next state for the agents' configuration, and the change that is under way; nil if there is none. current is nil if
-// no one uses the network yet. configured is the MTU of the filled specification, in bytes.
+// Next returns the next state for the agents' configuration, and the current migration; nil if there is none. current is nil if the network
+// is not in use yet. configured is the MTU of the filled specification, in bytes.
 //
-// At every moment, nodes are one step apart at most. There are two kinds of steps: steady ones, in which interfaces have
-// one MTU and packets are as long, and one between two steady ones, in which interfaces take the longer packets and
-// send the shorter ones. Nodes in it get on with nodes in either. So from steady to steady there is always that one
-// step between, which all nodes must have reported, also on the way back.
+// At any time, nodes differ by at most one step. There are two kinds of steps: steady ones, in which interfaces have one
+// MTU and packets use it, and intermediate ones between two steady ones, in which interfaces accept the larger packets and
+// send the smaller ones. Nodes in an intermediate step can communicate with nodes in both steady ones. So between two
+// steady steps there is always an intermediate one, which all nodes must have reported, also during a rollback.
 func Next(current *State, configured int, announced *osv1.MTUMigrationValues, progress facts.MTUMigration) (State, *Change) {
 	target := configured
 	if announced != nil {
 		target = int(*announced.To)
 	}
 	if current == nil || current.Step == 0 && (announced == nil || current.MTU == target) {
-		return State{MTU: configured}, nil // no one uses the network yet, or all of it does as it should
+		return State{MTU: configured}, nil // the network is not in use yet, or there is no migration
 	}
 	now := *current
 	reported := progress.Done && progress.Step == now.Step && progress.MTU == now.MTU && progress.RoutableMTU == now.RoutableMTU

@@ -2,10 +2,10 @@ package mtumigration
 
 import corev1 "k8s.io/api/core/v1"
 
-// PodNamespaces is where container runtimes keep the network namespaces of pods, on the node and in agents that enter them.
+// PodNamespaces is the directory of pods' network namespaces, on the node and in agents that enter them.
 const PodNamespaces = "/run/netns"
 
-// EnterPods lets the first container of an agent's pod change the interfaces of pods: for as long as a migration takes.
+// EnterPods adds the permissions and mounts to the first container of an agent's pod that it needs to change interfaces of pods during a migration.
 func EnterPods(pod *corev1.PodSpec) {
 	agent := &pod.Containers[0]
 	agent.SecurityContext.Capabilities.Add = append(agent.SecurityContext.Capabilities.Add, "SYS_ADMIN")

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// The reasons of findings about a change of the MTU: one for each phase.
+// The reasons of findings about an MTU migration: one for each phase.
 const (
 	ReasonPreflight = "MTUMigrationPreflight"
 	ReasonRouting   = "MTUMigrationRouting"
@@ -20,22 +20,22 @@ const (
 // Node is a node of the cluster.
 type Node struct {
 	Ready bool
-	// Report is what its agent reports; nil if it does not report.
+	// Report is the report of its agent; nil if there is none.
 	Report *Report
 }
 
-// Report is what the agent of a node reports.
+// Report is the report of the agent of a node.
 type Report struct {
-	// Ready is true if it has applied what it was told, on all pods.
+	// Ready is true if it has applied its configuration to all pods.
 	Ready bool
-	// Step and MTU are those of the State that it was told.
+	// Step and MTU are those of the State in its configuration.
 	Step, MTU int
 }
 
-// Progress compares what agents report with their configuration, and says in a sentence of each node that is not done
-// what it is waited for. Nodes are by name.
-func Progress(told State, nodes map[string]Node) (facts.MTUMigration, []string) {
-	progress := facts.MTUMigration{Active: true, MTU: told.MTU, Step: told.Step, RoutableMTU: told.RoutableMTU}
+// Progress compares the reports of agents with their configuration, and returns a sentence for each node that is not done.
+// Nodes are by name.
+func Progress(state State, nodes map[string]Node) (facts.MTUMigration, []string) {
+	progress := facts.MTUMigration{Active: true, MTU: state.MTU, Step: state.Step, RoutableMTU: state.RoutableMTU}
 	var waiting []string
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		n := nodes[name]
@@ -44,7 +44,7 @@ func Progress(told State, nodes map[string]Node) (facts.MTUMigration, []string) 
 			waiting = append(waiting, fmt.Sprintf("node %s is not Ready", name))
 		case r == nil:
 			waiting = append(waiting, fmt.Sprintf("the agent of node %s does not report", name))
-		case !r.Ready || r.Step != told.Step || r.MTU != told.MTU:
+		case !r.Ready || r.Step != state.Step || r.MTU != state.MTU:
 			waiting = append(waiting, fmt.Sprintf("node %s still has MTU %d", name, r.MTU))
 		}
 	}
@@ -52,8 +52,8 @@ func Progress(told State, nodes map[string]Node) (facts.MTUMigration, []string) 
 	return progress, waiting
 }
 
-// Findings say in which phase a change of the MTU is, how far it is in percent, and which nodes it waits for. component is the network's name
-// in conditions, mtuField the path of the field that sets the MTU, nodes the number of nodes; waiting is that of Progress.
+// Findings returns the phase of an MTU migration, its progress in percent, and the nodes that it waits for. component is the network's name in
+// conditions, mtuField the path of the field that sets the MTU, nodes the number of nodes; waiting is the result of Progress.
 func Findings(component, mtuField string, m Change, at facts.MTUMigration, nodes int, waiting []string) []status.Finding {
 	finding := func(effect status.Effect, reason, message string) status.Finding {
 		return status.Finding{Component: component, Effect: effect, Reason: reason, Message: message}

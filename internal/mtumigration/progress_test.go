@@ -18,7 +18,7 @@ func TestAMigrationNamesItsPhaseAndWhomItWaitsFor(t *testing.T) {
 	for _, tc := range []struct {
 		why      string
 		change   Change
-		told     State
+		desired  State
 		a, b     *Report
 		notReady bool
 		done     bool
@@ -35,7 +35,7 @@ func TestAMigrationNamesItsPhaseAndWhomItWaitsFor(t *testing.T) {
 		{"the same MTU of another step does not count", gone, steady(4, 1400), at(2, 1400), at(4, 1400), false, false, ReasonFinishing, []string{"node a"}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
-			progress, waiting := Progress(tc.told, map[string]Node{"a": {Ready: true, Report: tc.a}, "b": {Ready: !tc.notReady, Report: tc.b}})
+			progress, waiting := Progress(tc.desired, map[string]Node{"a": {Ready: true, Report: tc.a}, "b": {Ready: !tc.notReady, Report: tc.b}})
 			if progress.Done != tc.done || !progress.Active {
 				t.Errorf("progress is %+v", progress)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// Publish writes how far the nodes have come, in the operator's namespace, where the pipeline reads it. stale is true if another client has
-// changed it meanwhile: the caller tries again soon.
+// Publish writes the progress to the operator's namespace, from which the pipeline reads it. stale is true if another client has changed it
+// meanwhile: the caller retries.
 func Publish(ctx context.Context, c client.Client, owner client.FieldOwner, namespace string, progress facts.MTUMigration) (stale bool, err error) {
 	data, err := progress.Encode()
 	if err != nil {
@@ -43,7 +43,7 @@ func Publish(ctx context.Context, c client.Client, owner client.FieldOwner, name
 	return false, nil
 }
 
-// Withdraw removes what Publish wrote, when a migration is over.
+// Withdraw deletes the object of Publish at the end of a migration.
 func Withdraw(ctx context.Context, c client.Client, namespace string) error {
 	cm := corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: facts.MTUMigrationConfigMap}

@@ -11,15 +11,15 @@ import (
 // RecordKey is the key of a network's ConfigMap that has the Record, while there is one.
 const RecordKey = "mtu-migration"
 
-// Record is what rendering writes for the controller that watches agents: what agents are to have, and for which change. A network has it while
-// the MTU is being changed.
+// Record is the rendered record of an MTU migration for the controller that watches agents: the state for agents and the migration. It exists
+// during a migration.
 type Record struct {
 	State  State  `json:"state"`
 	Change Change `json:"change"`
 }
 
-// Render is Next for a filled specification. data is that of the network's ConfigMap, which gets the record of the change, if there is one. current is nil if
-// no one uses the network yet.
+// Render is like Next for a filled specification. It adds the record of the migration, if there is one, to data of the network's ConfigMap. current is nil
+// if the network is not in use yet.
 func Render(current *State, configured int, spec *operatorv1.NetworkSpec, progress facts.MTUMigration, data map[string]string) (State, error) {
 	next, change := Next(current, configured, Announced(spec), progress)
 	if change == nil {
@@ -33,7 +33,7 @@ func Render(current *State, configured int, spec *operatorv1.NetworkSpec, progre
 	return next, nil
 }
 
-// DecodeRecord reads the record in the data of a network's ConfigMap; nil if there is none. One that cannot be read is an error.
+// DecodeRecord decodes the record in the data of a network's ConfigMap; nil if there is none.
 func DecodeRecord(data map[string]string) (*Record, error) {
 	text, found := data[RecordKey]
 	if !found {

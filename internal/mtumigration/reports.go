@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Annotation is the annotation of agents' pods with the State that is done on their node once the pod is Ready: the operator sets it where pods restart for
-// each step, and are Ready when they have done it; elsewhere agents write it.
+// Annotation is the annotation of agents' pods with the State that is applied on their node when the pod is Ready. The operator sets it if pods restart for
+// each step and become Ready after they have applied it; otherwise agents set it.
 const Annotation = "networkoperator.openshift.io/mtu"
 
 // Encode returns the value of the annotation.
@@ -22,8 +22,7 @@ func (s State) Encode() (string, error) {
 	return string(text), nil
 }
 
-// Reports returns what the agents of nodes report by their pods, by name of the node. A pod without the annotation, or with one that cannot be read,
-// is as good as none: its node is waited for.
+// Reports returns the nodes with the reports in the annotations of agents' pods, by name of the node. It ignores pods without a valid annotation.
 func Reports(nodes []*corev1.Node, pods []corev1.Pod) map[string]Node {
 	out := make(map[string]Node, len(nodes))
 	for _, n := range nodes {

@@ -34,7 +34,7 @@ func TestReportsAreThoseOfReadyPods(t *testing.T) {
 		done bool
 	}{
 		{"it is done", []corev1.Pod{pod("a", text, corev1.ConditionTrue)}, true},
-		{"the pod of a node that is gone changes nothing", []corev1.Pod{pod("a", text, corev1.ConditionTrue), pod("gone", "{}", corev1.ConditionTrue)}, true},
+		{"the pod of a deleted node changes nothing", []corev1.Pod{pod("a", text, corev1.ConditionTrue), pod("gone", "{}", corev1.ConditionTrue)}, true},
 		{"the pod is not Ready", []corev1.Pod{pod("a", text, corev1.ConditionFalse)}, false},
 		{"the pod is of the step before", []corev1.Pod{pod("a", `{"mtu":1450}`, corev1.ConditionTrue)}, false},
 		{"the pod is being deleted", []corev1.Pod{ended}, false},

@@ -1,4 +1,4 @@
-// Package neighbor makes and reads the frames of ARP and neighbor discovery by which machines of a link learn which of them has an address. It is pure.
+// Package neighbor encodes and decodes frames of ARP and IPv6 neighbor discovery. It is pure.
 package neighbor
 
 import (
@@ -28,8 +28,8 @@ const (
 	neighborLength = 24
 )
 
-// Question is a frame that asks which machine has an address: a request of ARP, or a neighbor solicitation. from is the address of who asks; if it
-// is not valid, the asker only looks whether the address is taken, and no machine learns anything from the question.
+// Question returns a frame with an ARP request or a neighbor solicitation for an address. from is the address of the sender; if it is not valid, the
+// frame is a probe for a duplicate address, from which no machine learns an address.
 func Question(about, from netip.Addr, own MAC) []byte {
 	if about.Is4() {
 		if !from.IsValid() {
@@ -44,7 +44,7 @@ func Question(about, from netip.Addr, own MAC) []byte {
 	return neighbor(neighborSolicitation, multicastMAC(group), own, from, group, 0, about, option(optionSource, own))
 }
 
-// Announcements are frames by which all machines on the link, and the switches between them, learn that an address is at own now.
+// Announcements returns frames that announce an address at own to all machines and switches of the link.
 func Announcements(of netip.Addr, own MAC) [][]byte {
 	if of.Is4() {
 		return [][]byte{arp(arpRequest, broadcast, own, of, MAC{}, of), arp(arpReply, broadcast, own, of, own, of)}
@@ -53,8 +53,8 @@ func Announcements(of netip.Addr, own MAC) [][]byte {
 	return [][]byte{neighbor(neighborAdvertisement, multicastMAC(all), own, of, all, flagOverride, of, option(optionTarget, own))}
 }
 
-// Answer returns the machine that claims an address in a frame, and whether one does: by its answer or announcement, or since it asks itself
-// whether the address is taken. Frames of own do not count.
+// Answer returns the machine that claims an address in a frame, and whether there is one: by a reply, an announcement, or its own probe for a
+// duplicate address. Frames of own are ignored.
 func Answer(frame []byte, about netip.Addr, own MAC) (MAC, bool) {
 	if len(frame) < ethernetLength {
 		return MAC{}, false
@@ -106,13 +106,13 @@ func neighborAnswer(body []byte, about netip.Addr, from MAC) (MAC, bool) {
 	return MAC{}, false
 }
 
-// SolicitedNode is the group in which a machine with an IPv6 address is asked for it.
+// SolicitedNode returns the solicited-node multicast address of an IPv6 address.
 func SolicitedNode(a netip.Addr) netip.Addr {
 	b := a.As16()
 	return netip.AddrFrom16([16]byte{0xff, 0x02, 11: 0x01, 12: 0xff, 13: b[13], 14: b[14], 15: b[15]})
 }
 
-// GroupMAC is the Ethernet group in which machines hear questions about an address, and true, if it is not that of all.
+// GroupMAC returns the Ethernet multicast address for solicitations of an address, and false if they use broadcast.
 func GroupMAC(a netip.Addr) (MAC, bool) {
 	if a.Is4() {
 		return broadcast, false

@@ -1,7 +1,7 @@
-// Package netaddr holds the arithmetic of address pools: strict parsing of CIDRs, overlap, IP families, and the
-// blocks that nodes get out of a pool.
+// Package netaddr has the arithmetic of address pools: strict parsing of CIDRs, overlap, IP families, and the blocks of
+// nodes in a pool.
 //
-// It is pure. No function panics, whatever it is given.
+// It is pure. No function panics for any input.
 package netaddr
 
 import (
@@ -18,26 +18,26 @@ import (
 
 // SyntaxError is the error of ParseCIDR for text that is not a CIDR.
 type SyntaxError struct {
-	// Remedy is what to write instead.
+	// Remedy suggests a correction.
 	Remedy string
 }
 
-// Error says what to write instead, in words that go on from the written value.
+// Error returns the error with the correction, as a continuation of the value.
 func (e *SyntaxError) Error() string { return rules.CIDRSyntax.Detail(e.Remedy) }
 
-// HostBitsError is the error of ParseCIDR for a CIDR whose address lies inside the network that it names.
+// HostBitsError is the error of ParseCIDR for a CIDR with host bits.
 type HostBitsError struct {
-	// Prefix is what was written, Network is what was probably meant.
+	// Prefix is the given prefix, Network the one without host bits.
 	Prefix, Network netip.Prefix
 }
 
-// Error says what is wrong and names the network, in words that go on from the written value.
+// Error returns the error with the network, as a continuation of the value.
 func (e *HostBitsError) Error() string {
 	return rules.CIDRHostBits.Detail(e.Network)
 }
 
-// ParseCIDR reads a network in CIDR notation, strictly: no leading zeros, no zone, no IPv4 address in IPv6
-// notation, no host bits. The error goes on from the written value ("is not a CIDR; write ..."); it is a
+// ParseCIDR parses a network in CIDR notation, strictly: no leading zeros, no zone, no IPv4 address in IPv6
+// notation, no host bits. The error continues the value ("is not a CIDR; write ..."); it is a
 // *SyntaxError or a *HostBitsError.
 func ParseCIDR(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
@@ -64,7 +64,7 @@ func Invalid(at *field.Path, value string, err error) *field.Error {
 	return field.Invalid(at, value, err.Error())
 }
 
-// remedy says what to write instead of something that is not a CIDR, with the closest example there is.
+// remedy suggests a correction of an invalid CIDR.
 func remedy(s string) string {
 	const v4, v6 = "write four octets and a prefix", "write an IPv6 network and a prefix"
 	addr, bits, slash := strings.Cut(strings.TrimSpace(s), "/")
@@ -80,7 +80,7 @@ func remedy(s string) string {
 	return v4 + ", e.g. 10.128.0.0/14"
 }
 
-// addressRemedy answers for text whose address is right: then it is the prefix that is missing or wrong.
+// addressRemedy suggests a correction for a valid address with a missing or invalid prefix length.
 func addressRemedy(a netip.Addr, bits string, slash bool) string {
 	n, err := strconv.Atoi(bits)
 	if p, perr := a.Prefix(n); err == nil && perr == nil && slash {
@@ -92,7 +92,7 @@ func addressRemedy(a netip.Addr, bits string, slash bool) string {
 	return fmt.Sprintf("the prefix must be a number from 1 to %d", a.BitLen())
 }
 
-// completeIPv4 puts the octets in that a network such as 10.128.0/9 leaves out, and takes leading zeros away.
+// completeIPv4 adds the missing octets of a network such as 10.128.0/9, and removes leading zeros.
 func completeIPv4(addr, bits string) (string, bool) {
 	octets := strings.Split(strings.Trim(addr, "."), ".")
 	if len(octets) > 4 {
@@ -114,8 +114,8 @@ func completeIPv4(addr, bits string) (string, bool) {
 	return p.String(), err == nil
 }
 
-// Special names the kind of addresses that a pool lies in and that can be given neither to pods nor to services
-// ("loopback", "multicast", "link-local", "reserved", "unspecified"). It is empty for all other pools.
+// Special returns the kind of addresses of a pool that can be used neither for pods nor for Services ("loopback",
+// "multicast", "link-local", "reserved", "unspecified"); "" for all other pools.
 func Special(p netip.Prefix) string {
 	for _, s := range [...]struct{ cidr, kind string }{
 		{"127.0.0.0/8", "loopback"}, {"::1/128", "loopback"},
@@ -131,8 +131,8 @@ func Special(p netip.Prefix) string {
 	return ""
 }
 
-// Private reports whether a network lies in addresses that no host on the internet has: those of RFC 1918 and 6598, for benchmarks
-// and documentation, and unique local ones.
+// Private reports whether a network is in a range that is not used on the internet: those of RFC 1918 and 6598, for
+// benchmarks and documentation, and unique local addresses.
 func Private(p netip.Prefix) bool {
 	for _, cidr := range [...]string{
 		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24",
@@ -145,7 +145,7 @@ func Private(p netip.Prefix) bool {
 	return false
 }
 
-// Contains reports whether all of inner lies in outer. Nothing is contained in, nor contains, an invalid prefix.
+// Contains reports whether inner is a subset of outer; false if one of them is invalid.
 func Contains(outer, inner netip.Prefix) bool {
 	return outer.IsValid() && inner.IsValid() && outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }

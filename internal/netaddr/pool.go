@@ -2,17 +2,16 @@ package netaddr
 
 import "net/netip"
 
-// Pool is a network and the field of the specification that it comes from.
+// Pool is a network and its field in the specification.
 type Pool struct {
 	Name   string
 	Prefix netip.Prefix
 }
 
-// Overlap is a pair of pools that have addresses in common; First comes before Second in the list.
+// Overlap is a pair of overlapping pools; First is before Second in the list.
 type Overlap struct{ First, Second Pool }
 
-// Sentence says how the pools overlap: "spec.a lies inside spec.b", "spec.a contains spec.b", "spec.a is the same
-// as spec.b".
+// Sentence describes the overlap: "spec.a lies inside spec.b", "spec.a contains spec.b", "spec.a is the same as spec.b".
 func (o Overlap) Sentence() string {
 	switch {
 	case o.First.Prefix == o.Second.Prefix:
@@ -37,10 +36,10 @@ func Overlaps(pools []Pool) []Overlap {
 	return found
 }
 
-// Families says which IP families a set of networks has.
+// Families are the IP families of a set of networks.
 type Families struct{ IPv4, IPv6 bool }
 
-// FamiliesOf returns the families of the valid ones among the prefixes.
+// FamiliesOf returns the IP families of the valid prefixes.
 func FamiliesOf(prefixes []netip.Prefix) Families {
 	var f Families
 	for _, p := range prefixes {
@@ -50,10 +49,10 @@ func FamiliesOf(prefixes []netip.Prefix) Families {
 	return f
 }
 
-// Dual reports whether both families are there.
+// Dual reports whether both families are present.
 func (f Families) Dual() bool { return f.IPv4 && f.IPv6 }
 
-// String is "IPv4", "IPv6", "IPv4 and IPv6" or "empty".
+// String returns "IPv4", "IPv6", "IPv4 and IPv6" or "empty".
 func (f Families) String() string {
 	switch f {
 	case Families{IPv4: true}:

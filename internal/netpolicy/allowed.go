@@ -13,23 +13,23 @@ type End struct {
 	Address netip.Addr
 }
 
-// Connection is what policies decide about. Address and Port of the destination are those after the translation of Services.
+// Connection is a connection that policies allow or deny. Address and Port of the destination are those after the translation of Services.
 type Connection struct {
 	From, To End
 	Protocol corev1.Protocol
 	Port     uint16
 }
 
-// Verdict is a decision and what it is due to.
-type Verdict struct {
+// Decision is the decision about a connection with its causes.
+type Decision struct {
 	Allowed bool
-	// Egress and Ingress are what decided in each direction. Policies is empty if no policy isolates the pod there.
-	Egress, Ingress Decision
+	// Egress and Ingress are the decisions of each direction.
+	Egress, Ingress DirectionDecision
 }
 
-// Decision is that of one direction.
-type Decision struct {
-	// Policies are those that isolate the pod.
+// DirectionDecision is the decision of one direction.
+type DirectionDecision struct {
+	// Policies are those that isolate the pod; empty if none does.
 	Policies []ID
 	// By is the policy whose rule allows the connection, and Rule its index; By is empty if none does.
 	By   ID
@@ -37,25 +37,25 @@ type Decision struct {
 }
 
 // allows reports whether the direction lets the connection pass.
-func (d Decision) allows() bool { return len(d.Policies) == 0 || d.By != ID{} }
+func (d DirectionDecision) allows() bool { return len(d.Policies) == 0 || d.By != ID{} }
 
-// Allowed decides about a connection: the policies of the source must allow it to leave, and those of the destination to enter.
+// Allowed decides about a connection: egress policies of the source and ingress policies of the destination must allow it.
 // A pod may always connect to itself.
-func (r Result) Allowed(c Connection) Verdict {
-	var v Verdict
+func (r Result) Allowed(c Connection) Decision {
+	var d Decision
 	if c.From.Pod == c.To.Pod && c.From.Pod != (ID{}) {
-		return Verdict{Allowed: true}
+		return Decision{Allowed: true}
 	}
 	for _, p := range r.Policies {
 		if p.Egress != nil && p.selects(c.From.Pod) {
-			v.Egress.add(p.ID, p.Egress, c.To, c)
+			d.Egress.add(p.ID, p.Egress, c.To, c)
 		}
 		if p.Ingress != nil && p.selects(c.To.Pod) {
-			v.Ingress.add(p.ID, p.Ingress, c.From, c)
+			d.Ingress.add(p.ID, p.Ingress, c.From, c)
 		}
 	}
-	v.Allowed = v.Egress.allows() && v.Ingress.allows()
-	return v
+	d.Allowed = d.Egress.allows() && d.Ingress.allows()
+	return d
 }
 
 func (p Policy) selects(pod ID) bool { return pod != ID{} && contains(p.Pods, pod) }
@@ -65,8 +65,8 @@ func contains(pods []ID, pod ID) bool {
 	return found
 }
 
-// add adds the view of a policy that isolates the pod.
-func (d *Decision) add(policy ID, direction *Direction, peer End, c Connection) {
+// add adds a policy that isolates the pod.
+func (d *DirectionDecision) add(policy ID, direction *Direction, peer End, c Connection) {
 	d.Policies = append(d.Policies, policy)
 	if d.By != (ID{}) {
 		return
@@ -86,7 +86,7 @@ func (r Rule) matches(peer End, c Connection) bool {
 	return r.Ports == nil || slices.ContainsFunc(r.Ports, func(p Port) bool { return p.matches(c) })
 }
 
-// Includes reports whether an end is among the peers: by its pod, or by its address. An address range also has pods. Nil has every end.
+// Includes reports whether an end is among the peers: by its pod, or by its address. An address range also includes pods. Nil includes every end.
 func (p *Peers) Includes(e End) bool {
 	if p == nil {
 		return true

@@ -1,14 +1,14 @@
-// Package netpolicy turns NetworkPolicies, pods and namespaces into rules that name pods, address ranges and ports only: what a
-// network needs to enforce them by any means. It is a pure function of objects; Allowed decides about one
-// connection by the same rules, for tests and for diagnosis.
+// Package netpolicy translates NetworkPolicies, pods and namespaces into rules that contain only pods, address ranges and ports,
+// which any network can enforce. It is a pure function of objects; Allowed decides about one connection by the same rules, for
+// tests and for diagnosis.
 //
 // The semantics are those of networking.k8s.io/v1. Where the API leaves a choice, this package decides:
 //
-//   - Pods on the host's network are neither selected by policies nor peers: their traffic is the node's.
-//   - Pods that have ended (Succeeded, Failed) are neither: their address may be another pod's.
-//   - A named port is a port of the destination: of the selected pod for ingress, of the peer for egress, also where
-//     an address range contains the peer. Addresses outside of the pods have none.
-//   - What cannot be understood matches nothing, is reported as a Problem, and the policy isolates its pods all the same.
+//   - Pods on the host network are neither selected by policies nor peers: their traffic has the addresses of the node.
+//   - Pods that have ended (Succeeded, Failed) are neither: another pod may have their address.
+//   - A named port is a port of the destination: of the selected pod for ingress, of the peer for egress, even if an
+//     address range contains the peer. Addresses that belong to no pod have none.
+//   - An invalid part of a policy matches nothing and is reported as a Problem; the policy isolates its pods nevertheless.
 package netpolicy
 
 import (
@@ -31,13 +31,13 @@ func (id ID) Compare(other ID) int {
 	return cmp.Or(strings.Compare(id.Namespace, other.Namespace), strings.Compare(id.Name, other.Name))
 }
 
-// Namespace is what policies can see of a namespace.
+// Namespace has the fields of a namespace that policies use.
 type Namespace struct {
 	Name   string
 	Labels map[string]string
 }
 
-// Pod is what policies can see of a pod. Addresses may be empty: a pod is selected before it has one.
+// Pod has the fields of a pod that policies use. Addresses may be empty: a pod is selected before it has one.
 type Pod struct {
 	ID
 	Labels    map[string]string
@@ -56,7 +56,7 @@ type NamedPort struct {
 
 // PortsOf returns the ports of a pod that have names.
 func PortsOf(p *corev1.Pod) (ports []NamedPort) {
-	// Of the init containers those that stay, which are sidecars.
+	// Init containers that are restarted always are sidecars.
 	sidecars := slices.DeleteFunc(slices.Clone(p.Spec.InitContainers), func(c corev1.Container) bool {
 		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
 	})
@@ -85,7 +85,7 @@ type Policy struct {
 	Ingress, Egress *Direction
 }
 
-// Direction isolates pods: what none of the rules of all policies of a pod allows is denied.
+// Direction isolates pods: connections that no rule of any policy of a pod allows are denied.
 type Direction struct{ Rules []Rule }
 
 // Rule allows connections that match its peers and its ports.
@@ -102,8 +102,8 @@ type Rule struct {
 type Peers struct {
 	Pods   []ID
 	Blocks []Block
-	// Namespaces are those all of whose pods are peers, also pods that are not known yet. Pods has those that are. A network that knows the
-	// namespace of a packet need not know each of its pods.
+	// Namespaces are those all of whose pods are peers, including pods that are not known yet; Pods has the known ones. A network that knows
+	// the namespace of a packet need not know each of its pods.
 	Namespaces []string
 }
 
@@ -127,10 +127,10 @@ type Port struct {
 	Destinations []ID
 }
 
-// Problem is a part of a policy that cannot be understood, and matches nothing therefore.
+// Problem is an invalid part of a policy, which therefore matches nothing.
 type Problem struct {
 	Policy ID
-	// Field is the path in the policy, Detail what is wrong with it.
+	// Field is the path in the policy, Detail the error.
 	Field, Detail string
 }
 

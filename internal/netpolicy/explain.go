@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// The words for directions.
+// The names of directions.
 const (
 	Ingress = "ingress"
 	Egress  = "egress"
 )
 
-// RuleName names a rule of a policy as diagnosis, flows and logs do: "NetworkPolicy shop/only-web, ingress rule 2". Rules are counted from 0,
+// RuleName names a rule of a policy for diagnosis, flows and logs: "NetworkPolicy shop/only-web, ingress rule 2". The index starts at 0,
 // as in spec.ingress[2].
 func RuleName(policy ID, direction string, index int) string {
 	return fmt.Sprintf("NetworkPolicy %s, %s rule %d", policy, direction, index)
 }
 
-// Denied says that no rule of policies that isolate a pod allows a connection.
+// Denied returns the clause that no rule of the policies that isolate a pod allows a connection.
 func Denied(policies []ID, direction string) string {
 	names := make([]string, len(policies))
 	for i, id := range policies {
@@ -26,8 +26,8 @@ func Denied(policies []ID, direction string) string {
 	return fmt.Sprintf("no %s rule of NetworkPolicy %s allows it", direction, strings.Join(names, ", "))
 }
 
-// Explain says what a decision is due to, as a clause: the rule that allows, or the policies that isolate.
-func (d Decision) Explain(direction string) string {
+// Explain returns the cause of a decision as a clause: the rule that allows, or the policies that isolate.
+func (d DirectionDecision) Explain(direction string) string {
 	switch {
 	case len(d.Policies) == 0:
 		return fmt.Sprintf("no NetworkPolicy isolates the pod for %s", direction)
@@ -38,10 +38,10 @@ func (d Decision) Explain(direction string) string {
 }
 
 // Allows reports whether the direction lets the connection pass.
-func (d Decision) Allows() bool { return d.allows() }
+func (d DirectionDecision) Allows() bool { return d.allows() }
 
-// Near returns why rules of the policies that isolate a pod do not allow a connection, a sentence for each rule of which one half, the
-// peers or the ports, matches it.
+// Near returns a sentence for each rule of the policies that isolate a pod of which only the peers or only the ports match a
+// connection.
 func (r Result) Near(c Connection, direction string) []string {
 	var out []string
 	pod, peer, noun := c.To.Pod, c.From, "source"

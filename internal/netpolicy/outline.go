@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Outline is one policy with its selectors, for networks that keep the pods of each selector themselves: it changes with the policy only.
-// Translate is the same with the pods in place of the selectors.
+// Outline is one policy with its selectors, for networks that track the pods of each selector themselves: it changes only with the policy.
+// Translate returns the same with pods instead of selectors.
 type Outline struct {
 	ID
 	// Selected selects the pods to which the policy applies.
@@ -59,7 +59,7 @@ func Everywhere() Selector {
 	return Selector{Namespaces: labels.Everything(), Pods: labels.Everything()}
 }
 
-// Key is the same for selectors that are written alike, and for no others.
+// Key returns a text that is equal for equal selectors only.
 func (s Selector) Key() string {
 	if s.Namespaces == nil {
 		return "namespace " + s.Namespace + ": " + keyOf(s.Pods)
@@ -67,7 +67,7 @@ func (s Selector) Key() string {
 	return "namespaces " + keyOf(s.Namespaces) + ": " + keyOf(s.Pods)
 }
 
-// keyOf is the text of a selector; that of one that selects nothing would be empty, too.
+// keyOf returns the text of a selector; "!" for one that selects nothing, whose own text would be that of one that selects everything.
 func keyOf(s labels.Selector) string {
 	if _, selectable := s.Requirements(); !selectable {
 		return "!"
@@ -88,7 +88,7 @@ func (s Selector) Selects(p *Pod, namespace Namespace) bool {
 	return s.Pods.Matches(labels.Set(p.Labels))
 }
 
-// OutlineOf reads a policy. Problems are the parts of it that match nothing, as they cannot be understood.
+// OutlineOf converts a policy. Problems are its invalid parts, which match nothing.
 func OutlineOf(p *networkingv1.NetworkPolicy) (Outline, []Problem) {
 	r := &reader{policy: p}
 	out := Outline{ID: idOf(p), Selected: Selector{Namespace: p.Namespace, Pods: r.selector("spec.podSelector", &p.Spec.PodSelector)}}
@@ -110,7 +110,7 @@ func OutlineOf(p *networkingv1.NetworkPolicy) (Outline, []Problem) {
 	return out, r.problems
 }
 
-// directions are those in which a policy isolates. Without policyTypes that is ingress, and egress if there are rules for it.
+// directions returns the directions in which a policy isolates. Without policyTypes that is ingress, and egress if there are rules for it.
 func directions(p *networkingv1.NetworkPolicy) (ingress, egress bool) {
 	if len(p.Spec.PolicyTypes) == 0 {
 		return true, len(p.Spec.Egress) > 0
@@ -149,7 +149,7 @@ func (r *reader) rule(index int, field, peersField string, peers []networkingv1.
 	return out
 }
 
-// selector reads a label selector. One that cannot be understood selects nothing.
+// selector converts a label selector. An invalid one selects nothing.
 func (r *reader) selector(field string, s *metav1.LabelSelector) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *reader) peer(field string, peer networkingv1.NetworkPolicyPeer) Selecto
 	return s
 }
 
-// block reads an address range. One with an exception that cannot be understood matches nothing: it would allow too much.
+// block parses an address range. One with an invalid exception matches nothing: it would allow too much.
 func (r *reader) block(field string, b *networkingv1.IPBlock) (Block, bool) {
 	cidr, err := netip.ParsePrefix(b.CIDR)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *reader) block(field string, b *networkingv1.IPBlock) (Block, bool) {
 			r.problem(at, "%q is not a CIDR", text)
 			ok = false
 		case !out.CIDR.Contains(e.Addr()) || e.Bits() < cidr.Bits():
-			r.problem(at, "%s is not inside of %s", text, b.CIDR) // it takes nothing away
+			r.problem(at, "%s is not inside of %s", text, b.CIDR) // it excludes nothing
 		default:
 			out.Except = append(out.Except, e.Masked())
 		}
@@ -225,7 +225,7 @@ func (r *reader) ports(field string, ports []networkingv1.NetworkPolicyPort) []O
 	return out
 }
 
-// numbers reads a port or a range.
+// numbers parses a port or a range.
 func (r *reader) numbers(field string, protocol corev1.Protocol, p networkingv1.NetworkPolicyPort) (OutlinePort, bool) {
 	first, last := p.Port.IntVal, p.Port.IntVal
 	if p.EndPort != nil {

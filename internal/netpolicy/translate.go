@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// These are all ports, for a rule that names a protocol only.
+// The range of all ports, for a rule that names only a protocol.
 const firstPort, lastPort = 1, 65535
 
 // Translate returns the rules of all policies.
@@ -28,7 +28,7 @@ func Translate(in Input) Result {
 
 func idOf(p *networkingv1.NetworkPolicy) ID { return ID{p.Namespace, p.Name} }
 
-// translation has the pods of each namespace at hand.
+// translation indexes the pods by namespace.
 type translation struct {
 	namespaces []Namespace
 	pods       map[string][]*Pod
@@ -102,7 +102,7 @@ func (t translation) everyPod() []*Pod {
 	return all
 }
 
-// podsIn returns the pods with an address in one of some ranges.
+// podsIn returns the pods with an address in one of the ranges.
 func (t translation) podsIn(blocks []Block) []*Pod {
 	return slices.DeleteFunc(t.everyPod(), func(p *Pod) bool {
 		return !slices.ContainsFunc(p.Addresses, func(a netip.Addr) bool {
@@ -111,7 +111,7 @@ func (t translation) podsIn(blocks []Block) []*Pod {
 	})
 }
 
-// ids are the names of pods, in order, each once.
+// ids returns the names of pods, sorted and without duplicates.
 func ids(pods []*Pod) []ID {
 	all := make([]ID, len(pods))
 	for i, p := range pods {
@@ -152,7 +152,7 @@ func (t translation) namespacesOf(s Selector) []string {
 	return found
 }
 
-// resolve returns ports with the numbers of named ones; destinations are the pods that those may be of.
+// resolve returns ports with the numbers of named ones; destinations are the pods that may have them.
 func resolve(ports []OutlinePort, destinations []*Pod) []Port {
 	if ports == nil {
 		return nil
@@ -168,8 +168,8 @@ func resolve(ports []OutlinePort, destinations []*Pod) []Port {
 	return out
 }
 
-// named returns a port for each number that a name has among pods. Pods may give one name to different numbers, and one pod may
-// have it in several containers.
+// named returns a port for each number that a name has among pods. Pods may use one name for different numbers, and one pod may
+// use it in several containers.
 func named(protocol corev1.Protocol, name string, destinations []*Pod) []Port {
 	byNumber := map[uint16][]*Pod{}
 	for _, pod := range destinations {

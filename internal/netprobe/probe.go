@@ -1,5 +1,5 @@
-// Package netprobe probes whether addresses can be reached, from where it runs: by TCP, by UDP, with packets as large as the
-// link takes, and by name. Its server answers the probes. Both run in pods of the operator's own image.
+// Package netprobe probes the reachability of addresses: by TCP, by UDP, with packets of the link's MTU, and by DNS name. Its
+// server answers the probes. Both run in pods of the operator's own image.
 package netprobe
 
 import (
@@ -15,37 +15,38 @@ import (
 
 // The ways of a probe.
 const (
-	// TCP connects, and has some bytes come back. Connect only connects. UDP has one datagram come back. Name looks a
-	// name up.
+	// TCP connects and expects an echo of bytes. Connect only connects. UDP expects an echo of one datagram. Name resolves
+	// a name.
 	TCP     = "tcp"
 	Connect = "connect"
 	UDP     = "udp"
 	Name    = "name"
 )
 
-// Full is the size of a try whose packets are as large as the link takes.
+// Full is the size of a probe with packets of the link's MTU.
 const Full = -1
 
-// Probe is one try.
+// Probe is one probe.
 type Probe struct {
-	// ID is the caller's, and comes back in the result.
+	// ID is chosen by the caller and copied to the result.
 	ID string `json:"id"`
 	// Way is TCP, Connect, UDP or Name.
 	Way string `json:"way"`
 	// Host is an address or a name; Port is not used by Name.
 	Host string `json:"host"`
 	Port int    `json:"port,omitempty"`
-	// Size is how many bytes are sent; 0 is a few, Full as many as fit into a packet (UDP), or fill many (TCP).
+	// Size is the number of bytes to send; 0 means a few, Full as many as fit into a packet (UDP), or fill many (TCP).
 	Size int `json:"size,omitempty"`
-	// Patient is true for what may not be there yet, such as a service that was made a moment ago: it is tried again for
-	// some seconds.
+	// Patient is true for targets that may not be ready yet, such as a new Service: the probe is retried for some
+	// seconds.
 	Patient bool `json:"patient,omitempty"`
-	// Denied is true for what must not be reached. The result is the same, an error if it is not reached; but it is tried
-	// again while it is reached, if Patient is true, and has to fail several times in a row, as one packet may always be lost.
+	// Denied is true for targets that must not be reachable. The result is the same, an error if the target is not
+	// reached; but the probe is retried while it succeeds, if Patient is true, and has to fail several times in a row, since
+	// single packets may be lost.
 	Denied bool `json:"denied,omitempty"`
 }
 
-// Result is what became of it. Error is empty if it succeeded.
+// Result is the result of a probe. Error is empty if it succeeded.
 type Result struct {
 	ID           string `json:"id"`
 	Error        string `json:"error,omitempty"`
@@ -53,24 +54,24 @@ type Result struct {
 }
 
 const (
-	// limit is how long one try may take, tries how often it is tried: one packet may always be lost.
+	// limit is the timeout of one try, tries the number of tries, since single packets may be lost.
 	limit = 2 * time.Second
 	tries = 3
-	// failures is how often in a row a probe has to fail that must not reach its target.
+	// failures is the number of consecutive failures of a probe with Denied.
 	failures = 2
-	// atOnce is how many probes run at the same time.
+	// atOnce is the number of concurrent probes.
 	atOnce = 16
 	few    = 32
-	// patient is how long what may not be there yet is tried, pause how long is waited between.
+	// patient is the time for which a probe with Patient is retried, pause the time between tries.
 	patient = 10 * time.Second
 	pause   = 250 * time.Millisecond
-	// many is more than a window of packets of any size.
+	// many is larger than a TCP window.
 	many = 256 << 10
-	// headers is what IPv6 and UDP put before a datagram; IPv4 needs 20 bytes less.
+	// headers is the size of the headers of IPv6 and UDP; IPv4 needs 20 bytes less.
 	headers = 48
 )
 
-// Run tries all, in any order, and returns the results in the order of the probes.
+// Run runs all probes concurrently, and returns the results in their order.
 func Run(ctx context.Context, probes []Probe) []Result {
 	results := make([]Result, len(probes))
 	slots := make(chan struct{}, atOnce)
@@ -110,7 +111,7 @@ func run(ctx context.Context, p Probe) Result {
 	return res
 }
 
-// runDenied tries until it fails several times in a row.
+// runDenied retries until the probe has failed several times in a row.
 func runDenied(ctx context.Context, p Probe) Result {
 	res := Result{ID: p.ID}
 	begun := time.Now()
@@ -149,7 +150,7 @@ func try(ctx context.Context, p Probe) error {
 	}
 }
 
-// exchange sends bytes and has them come back.
+// exchange sends bytes and expects their echo.
 func exchange(ctx context.Context, p Probe) error {
 	network := p.Way
 	if network == Connect {
@@ -181,7 +182,7 @@ func exchange(ctx context.Context, p Probe) error {
 	return nil
 }
 
-// written is the error of writing, if that has ended.
+// written returns the error of writing, if that has ended.
 func written(sent <-chan error) error {
 	select {
 	case err := <-sent:
@@ -191,7 +192,7 @@ func written(sent <-chan error) error {
 	}
 }
 
-// sizeOf is how many bytes a probe sends by the link that has an address.
+// sizeOf returns the number of bytes that a probe sends on the link with a local address.
 func sizeOf(p Probe, local net.Addr) (int, error) {
 	switch {
 	case p.Size == 0:
@@ -221,7 +222,7 @@ func mtuOf(local net.Addr) (int, error) {
 		}
 		for _, a := range addresses {
 			if n, ok := a.(*net.IPNet); ok && n.IP.String() == host {
-				// A loopback takes more than a datagram can be.
+				// The MTU of a loopback is larger than the maximum size of a datagram.
 				return min(link.MTU, 1<<15), nil
 			}
 		}

@@ -5,20 +5,18 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/testing/listeners"
 )
 
 // serve runs a server on the loopback, and returns its port.
 func serve(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	packets, listener, err := listeners.UDPAndTCP("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
-	packets, err := net.ListenPacket("udp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, listener, packets) }()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// patience is how long a connection may be open.
+// patience is the timeout of a connection.
 const patience = 10 * time.Second
 
-// Serve sends back what comes by TCP and UDP until the context ends. It closes both.
+// Serve echoes TCP streams and UDP datagrams until the context ends. It closes both.
 func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) error {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close(); _ = packets.Close() })
 	defer stop()
@@ -35,7 +35,7 @@ func serveTCP(listener net.Listener) error {
 		go func() {
 			defer func() { _ = conn.Close() }()
 			if conn.SetDeadline(time.Now().Add(patience)) == nil {
-				_, _ = io.Copy(conn, conn) // a client that has gone is no error
+				_, _ = io.Copy(conn, conn) // a closed connection is no error
 			}
 		}()
 	}
@@ -48,6 +48,6 @@ func serveUDP(packets net.PacketConn) error {
 		if err != nil {
 			return err
 		}
-		_, _ = packets.WriteTo(buffer[:n], from) // what cannot be sent is missed by who waits for it
+		_, _ = packets.WriteTo(buffer[:n], from) // the client detects lost datagrams
 	}
 }

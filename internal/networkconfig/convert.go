@@ -1,7 +1,7 @@
-// Package networkconfig is what the short form of the configuration, NetworkConfig, means: which Network it
-// stands for, in what two of them differ, and which status it has.
+// Package networkconfig converts NetworkConfig, the short form of the configuration, into a Network, compares
+// specifications, and computes the status of a NetworkConfig.
 //
-// It is pure. The loop that reads and writes the objects is elsewhere.
+// It is pure. The controller that reads and writes the objects is in another package.
 package networkconfig
 
 import (
@@ -18,13 +18,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// minHostBits is the least hostSubnetLength: with one host bit there is no address for a pod.
+// minHostBits is the minimum hostSubnetLength: with one host bit there is no address for a pod.
 const minHostBits = 2
 
-// Convert returns the specification of the Network that a NetworkConfig stands for. It shares no memory with the
-// argument, and fields that NetworkConfig does not have are left at their zero values. If something cannot be
-// converted, it returns nil and everything that is wrong, with paths in NetworkConfig. Whether the Network is
-// one that can be applied is not its business: what it says of the pools is only what converting them needs.
+// Convert converts the specification of a NetworkConfig into that of a Network. The result shares no memory with the
+// argument, and fields that NetworkConfig does not have keep their zero values. If a value cannot be converted, it
+// returns nil and all errors, with paths in NetworkConfig. It does not validate the Network beyond the conversion.
 func Convert(in *networkoperatorv1.NetworkConfigSpec) (*operatorv1.NetworkSpec, field.ErrorList) {
 	from := in.DeepCopy()
 	out := &operatorv1.NetworkSpec{
@@ -75,7 +74,7 @@ func convertClusterNetworks(out *operatorv1.NetworkSpec, in []networkoperatorv1.
 	return errs
 }
 
-// hostPrefix turns the number of host bits of a node's block into the length of its prefix.
+// hostPrefix converts the number of host bits of a node's block into a prefix length.
 func hostPrefix(pool netip.Prefix, hostBits uint32, path *field.Path) (uint32, *field.Error) {
 	width := pool.Addr().BitLen()
 	most := width - pool.Bits()
@@ -101,8 +100,8 @@ func convertDefaultNetwork(network *operatorv1.DefaultNetworkDefinition, path *f
 	return nil
 }
 
-// respell returns the known name that differs from the given one in upper and lower case alone, or else the name
-// as it is. The first version of the API wrote OpenshiftSDN and Networkpolicy.
+// respell returns the known name that differs from the given one only in case, or else the given name. The first version
+// of the API used OpenshiftSDN and Networkpolicy.
 func respell[T ~string](name T, known ...T) T {
 	for _, k := range known {
 		if strings.EqualFold(string(name), string(k)) {
@@ -112,7 +111,7 @@ func respell[T ~string](name T, known ...T) T {
 	return name
 }
 
-// parse reads a pool, and refuses one that has host bits set, since it is not clear which pool is meant.
+// parse parses a pool, and refuses one with host bits, which is ambiguous.
 func parse(cidr string, path *field.Path) (netip.Prefix, *field.Error) {
 	prefix, err := netaddr.ParseCIDR(cidr)
 	if err != nil {

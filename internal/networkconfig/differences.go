@@ -10,9 +10,8 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// Differences returns the paths, in Network and in order, of the fields in which two specifications differ. Only
-// fields that a NetworkConfig can express count: of the others it says nothing. A list whose entries differ in
-// number is one difference.
+// Differences returns the sorted paths in Network of the fields in which two specifications differ. It compares only
+// fields that a NetworkConfig can express. Lists of different lengths are one difference.
 func Differences(a, b *operatorv1.NetworkSpec) ([]string, error) {
 	left, err := expressible(a)
 	if err != nil {

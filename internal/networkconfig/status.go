@@ -3,7 +3,6 @@ package networkconfig
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -12,37 +11,38 @@ import (
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// ConditionSynced says whether Network/cluster is what NetworkConfig/default asks for.
+// ConditionSynced is the type of the condition that Network/cluster matches NetworkConfig/default.
 const ConditionSynced = "Synced"
 
 // The reasons of the condition Synced.
 const (
-	// ReasonAsExpected goes with True.
+	// ReasonAsExpected is the reason of Synced=True.
 	ReasonAsExpected = "AsExpected"
 	// ReasonInvalid means that the NetworkConfig cannot be converted.
 	ReasonInvalid = "InvalidNetworkConfig"
 	// ReasonNoNetwork means that there is no Network yet.
 	ReasonNoNetwork = "NetworkMissing"
-	// ReasonDiffers means that the Network says something else, and is followed.
+	// ReasonDiffers means that the Network differs, and takes precedence.
 	ReasonDiffers = "NetworkDiffers"
-	// ReasonNotObserved is that of Ready=False while the Network's status speaks of an older specification.
+	// ReasonNotObserved is the reason of Ready=False while the Network's status belongs to an older generation.
 	ReasonNotObserved = "NotObserved"
 )
 
-// The conditions that tools know that understand kstatus: kubectl wait, Helm, Argo CD and Flux.
+// The conditions that kstatus defines, which kubectl wait, Helm, Argo CD and Flux use.
 const (
 	ready       = "Ready"
 	reconciling = "Reconciling"
 	stalled     = "Stalled"
 )
 
-// maxNamed is how many differing fields the message of the condition names.
+// maxNamed is the maximum number of differing fields that the message of the condition names.
 const maxNamed = 8
 
-// Synced returns the condition of that name, without a time of transition. The errors are those of Convert, and
-// the network is Network/cluster or nil. The differences are those between it and what was converted.
+// Synced returns the condition Synced without a time of transition. errs are those of Convert, network is
+// Network/cluster or nil, and differences are those between it and the converted specification.
 func Synced(errs field.ErrorList, network *operatorv1.Network, differences []string) osv1.OperatorCondition {
 	condition := osv1.OperatorCondition{Type: ConditionSynced, Status: osv1.ConditionFalse}
 	switch {
@@ -56,7 +56,7 @@ func Synced(errs field.ErrorList, network *operatorv1.Network, differences []str
 	case len(differences) > 0:
 		condition.Reason = ReasonDiffers
 		condition.Message = fmt.Sprintf("Network.operator.openshift.io/cluster differs in %s; it takes precedence over this object. Make both the same, or delete this one",
-			enumerate(differences))
+			phrase.Names(differences, maxNamed))
 	default:
 		condition.Status = osv1.ConditionTrue
 		condition.Reason = ReasonAsExpected
@@ -64,9 +64,8 @@ func Synced(errs field.ErrorList, network *operatorv1.Network, differences []str
 	return condition
 }
 
-// Status returns the status of a NetworkConfig: the conditions and the version of the Network, which may be nil,
-// and the condition Synced, whose time of transition is now if its status has changed. The arguments are left as
-// they are.
+// Status returns the status of a NetworkConfig: the conditions and the version of the Network, which may be nil, and the
+// condition Synced, whose time of transition is now if its status has changed. It does not change its arguments.
 func Status(config *networkoperatorv1.NetworkConfig, network *operatorv1.Network, synced osv1.OperatorCondition, now time.Time) networkoperatorv1.NetworkConfigStatus {
 	status := networkoperatorv1.NetworkConfigStatus{ObservedGeneration: config.Generation}
 	if network != nil {
@@ -77,7 +76,7 @@ func Status(config *networkoperatorv1.NetworkConfig, network *operatorv1.Network
 			}
 		}
 	}
-	for _, own := range append(standing(network, synced), synced) {
+	for _, own := range append(pending(network, synced), synced) {
 		own.LastTransitionTime = metav1.NewTime(now)
 		for _, condition := range config.Status.Conditions {
 			if condition.Type == own.Type && condition.Status == own.Status {
@@ -90,9 +89,9 @@ func Status(config *networkoperatorv1.NetworkConfig, network *operatorv1.Network
 	return status
 }
 
-// standing are the conditions that kstatus knows where they cannot be those of the Network: what the NetworkConfig asks for
-// is not what the Network has, or the Network has been told and its status does not speak of that yet.
-func standing(network *operatorv1.Network, synced osv1.OperatorCondition) []osv1.OperatorCondition {
+// pending returns the conditions of kstatus if those of the Network do not apply: the Network does not match the
+// NetworkConfig, or its status belongs to an older generation. It returns nil otherwise.
+func pending(network *operatorv1.Network, synced osv1.OperatorCondition) []osv1.OperatorCondition {
 	of := func(conditionType string, is bool, c osv1.OperatorCondition) osv1.OperatorCondition {
 		c.Type, c.Status = conditionType, osv1.ConditionFalse
 		if is {
@@ -112,15 +111,4 @@ func standing(network *operatorv1.Network, synced osv1.OperatorCondition) []osv1
 	}
 	moving := why.Reason == ReasonNoNetwork || why.Reason == ReasonNotObserved
 	return []osv1.OperatorCondition{of(ready, false, why), of(reconciling, moving, why), of(stalled, !moving, why)}
-}
-
-// enumerate writes a list as a sentence has it, and leaves out what goes beyond maxNamed.
-func enumerate(paths []string) string {
-	if more := len(paths) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more fields", strings.Join(paths[:maxNamed], ", "), more)
-	}
-	if last := len(paths) - 1; last > 0 {
-		return strings.Join(paths[:last], ", ") + " and " + paths[last]
-	}
-	return paths[0]
 }

@@ -45,7 +45,7 @@ func TestSyncedSaysWhatToDo(t *testing.T) {
 			Message: "Network.operator.openshift.io/cluster differs in spec.a and spec.b; it takes precedence over this object. Make both the same, or delete this one"}},
 		{"a long list is cut", nil, &operatorv1.Network{}, many, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "NetworkDiffers",
-			Message: "Network.operator.openshift.io/cluster differs in spec.clusterNetwork[0].cidr, spec.clusterNetwork[1].cidr, spec.clusterNetwork[2].cidr, spec.clusterNetwork[3].cidr, spec.clusterNetwork[4].cidr, spec.clusterNetwork[5].cidr, spec.clusterNetwork[6].cidr, spec.clusterNetwork[7].cidr and 2 more fields; it takes precedence over this object. Make both the same, or delete this one"}},
+			Message: "Network.operator.openshift.io/cluster differs in spec.clusterNetwork[0].cidr, spec.clusterNetwork[1].cidr, spec.clusterNetwork[2].cidr, spec.clusterNetwork[3].cidr, spec.clusterNetwork[4].cidr, spec.clusterNetwork[5].cidr, spec.clusterNetwork[6].cidr, spec.clusterNetwork[7].cidr and 2 more; it takes precedence over this object. Make both the same, or delete this one"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			if diff := cmp.Diff(row.want, networkconfig.Synced(row.errs, row.network, row.differences)); diff != "" {
@@ -83,7 +83,7 @@ func TestStatusMirrorsTheNetwork(t *testing.T) {
 		{"a condition that turns gets a new time", []osv1.OperatorCondition{{Type: "Synced", Status: "False", LastTransitionTime: metav1.NewTime(early)}}, network,
 			networkoperatorv1.NetworkConfigStatus{ObservedGeneration: 7, Version: "v0.1.0",
 				Conditions: []osv1.OperatorCondition{network.Status.Conditions[0], at(synced, now)}}},
-		{"conditions of a Network that is gone go too", []osv1.OperatorCondition{{Type: "Available", Status: "True"}}, nil,
+		{"conditions of a deleted Network are removed, too", []osv1.OperatorCondition{{Type: "Available", Status: "True"}}, nil,
 			networkoperatorv1.NetworkConfigStatus{ObservedGeneration: 7, Conditions: []osv1.OperatorCondition{at(synced, now)}}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestToolsSeeThatANetworkConfigIsNotInForce(t *testing.T) {
 		{"the Network has it and works", good, synced, "True", "False", "False"},
 		{"the Network's status is of an older specification", behind, synced, "False NotObserved", "True NotObserved", "False AsExpected"},
 		{"there is no Network yet", nil, networkconfig.Synced(nil, nil, nil), "False NetworkMissing", "True NetworkMissing", "False AsExpected"},
-		{"the Network says something else, and works", good, differs, "False NetworkDiffers", "False AsExpected", "True NetworkDiffers"},
+		{"the Network has another value, and is available", good, differs, "False NetworkDiffers", "False AsExpected", "True NetworkDiffers"},
 	} {
 		got := map[string]string{}
 		for _, c := range networkconfig.Status(&networkoperatorv1.NetworkConfig{}, row.network, row.synced, time.Unix(1, 0)).Conditions {

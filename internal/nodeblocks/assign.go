@@ -13,9 +13,9 @@ type Pool struct {
 	Length int
 }
 
-// Assign gives each node a block of every IP family that the pools have. A node keeps the blocks that it holds as long as they are
-// usable in a pool; of nodes that hold the same block, the first by name keeps it. Other blocks come from the first pool of the family
-// that has one left. What nodes hold that are not listed is free. without are the nodes, sorted, that lack a block because all pools of
+// Assign assigns each node a block of every IP family of the pools. A node keeps the blocks that it holds while they are usable in
+// a pool; if several nodes hold the same block, the first by name keeps it. Other blocks come from the first pool of the family
+// with a free one. Blocks of nodes that are not listed are free. without are the sorted nodes without a block because all pools of
 // a family are exhausted.
 func Assign(pools []Pool, held map[string][]netip.Prefix, nodes []string) (blocks map[string][]netip.Prefix, without []string) {
 	nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
@@ -50,7 +50,7 @@ func Assign(pools []Pool, held map[string][]netip.Prefix, nodes []string) (block
 	return blocks, slices.Compact(without)
 }
 
-// families are those of the pools: true for IPv4.
+// families returns the IP families of the pools: true for IPv4.
 func families(pools []Pool) []bool {
 	var out []bool
 	for _, p := range pools {

@@ -1,2 +1,2 @@
-// Package nodeblocks gives nodes blocks of a network's pools: stable while a node exists, and never one block to two nodes. It is pure.
+// Package nodeblocks assigns blocks of a network's pools to nodes: they are stable while a node exists, and unique. It is pure.
 package nodeblocks

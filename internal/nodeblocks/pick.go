@@ -6,13 +6,13 @@ import (
 	"net/netip"
 )
 
-// maxSubnets bounds the subnets that Pick looks at, for IPv6 networks with more subnets than there can be nodes.
+// maxSubnets bounds the subnets that Pick checks, for IPv6 networks with more subnets than there can be nodes.
 const maxSubnets = 1 << 20
 
-// Pick returns a subnet of the given length inside network that overlaps nothing in taken; ok is false if there
-// is none. The first subnet is never given out, as flannel does, since its first address is the network's. The
-// search begins at a place that depends on the node's name: a node that lost everything tends to get the same
-// subnet, and nodes that come at once tend not to get into one another's way.
+// Pick returns a subnet of the given length inside network that overlaps no prefix in taken; ok is false if there is none.
+// It never returns the first subnet, like flannel, since its first address is that of the network. The search begins at an
+// index that depends on the node's name: a node that lost its state is likely to get the same subnet, and nodes that are
+// added at the same time are unlikely to conflict.
 func Pick(network netip.Prefix, length int, node string, taken []netip.Prefix) (subnet netip.Prefix, ok bool) {
 	same := make(map[netip.Prefix]bool, len(taken))
 	var other []netip.Prefix
@@ -47,7 +47,7 @@ func pick(network netip.Prefix, length int, node string, free func(netip.Prefix)
 	return netip.Prefix{}, false
 }
 
-// Usable reports whether a subnet is one that Pick could return.
+// Usable reports whether Pick could return a subnet.
 func Usable(network netip.Prefix, length int, subnet netip.Prefix) bool {
 	return subnet.IsValid() && subnet == subnet.Masked() && subnet.Bits() == length &&
 		network.Bits() <= length && network.Contains(subnet.Addr()) && subnet.Addr() != network.Masked().Addr()

@@ -2,14 +2,14 @@ package nodeblocks
 
 import "net/netip"
 
-// Set is blocks that are in use, of any length. The zero value is empty.
+// Set is a set of blocks of any length. The zero value is empty.
 type Set struct {
 	blocks map[netip.Prefix]bool
-	// lengths are how many blocks there are of each length.
+	// lengths has the number of blocks of each length.
 	lengths map[int]int
 }
 
-// Add adds a block, whose host bits must be 0. It reports whether it overlaps none that was in the set before.
+// Add adds a block, whose host bits must be 0. It reports whether the block overlaps no block that was in the set before.
 func (s *Set) Add(block netip.Prefix) (alone bool) {
 	if s.blocks == nil {
 		s.blocks, s.lengths = map[netip.Prefix]bool{}, map[int]int{}
@@ -45,7 +45,7 @@ func (s *Set) Overlaps(block netip.Prefix) bool {
 	return false
 }
 
-// First returns a block for a node from the first pool that has one which overlaps nothing of the set; ok is false if none has. It is
+// First returns a block for a node from the first pool with a block that overlaps no block of the set; ok is false if there is none. It is
 // the block that Pick returns.
 func First(pools []Pool, node string, used *Set) (block netip.Prefix, ok bool) {
 	for _, p := range pools {

@@ -1,3 +1,3 @@
-// Package nodecert keeps a certificate of a node's own, which the operator signs: the key never leaves the node, the request is a
+// Package nodecert manages a certificate of a node, which the operator signs: the key never leaves the node, the request is a
 // CertificateSigningRequest, and the certificate is replaced before it expires.
 package nodecert

@@ -22,30 +22,30 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// Identity is a certificate of a node: what it is, and where the node keeps it. All fields must be set.
+// Identity describes a certificate of a node and its files. All fields must be set.
 type Identity struct {
-	// For is what it is for, in messages: "etcd".
+	// For is the purpose in messages: "etcd".
 	For string
-	// Prefix begins the names of requests.
+	// Prefix is the prefix of the names of requests.
 	Prefix string
-	// Template is what is requested. Its common name is that of the certificate.
+	// Template is the template of the request. Its common name is that of the certificate.
 	Template x509.CertificateRequest
-	// Dir and Base are where the files are: Base.crt, Base.key, and Base.key.pending, the key of a request that is not signed yet.
+	// Dir and Base determine the files: Base.crt, Base.key, and Base.key.pending, the key of a request that is not signed yet.
 	Dir, Base string
-	// CAFile is the bundle of the CAs that are trusted.
+	// CAFile is the bundle of trusted CAs.
 	CAFile string
 }
 
 // ErrUnusable means that a signed certificate cannot be used.
 var ErrUnusable = errors.New("the certificate that the operator has signed cannot be used")
 
-// Files are the paths of the certificate, its key, and the key of a request that is not signed yet.
+// Files returns the paths of the certificate, its key, and the key of a request that is not signed yet.
 func (i Identity) Files() (certificate, key, pending string) {
 	in := func(end string) string { return filepath.Join(i.Dir, i.Base+end) }
 	return in(".crt"), in(".key"), in(".key.pending")
 }
 
-// Load returns the certificate that the node keeps. The error is why there is none that can be used.
+// Load returns the certificate of the node. It returns an error if there is no usable one.
 func (i Identity) Load(now time.Time) (*tls.Certificate, error) {
 	certificateFile, keyFile, _ := i.Files()
 	certificate, err := os.ReadFile(certificateFile)
@@ -66,7 +66,7 @@ func (i Identity) Load(now time.Time) (*tls.Certificate, error) {
 	return i.Check(certificate, key, bundle, now)
 }
 
-// Trusted returns the CAs that are trusted.
+// Trusted returns the trusted CAs.
 func (i Identity) Trusted() (certs.Bundle, error) {
 	content, err := os.ReadFile(i.CAFile)
 	if err != nil {
@@ -99,14 +99,13 @@ func (i Identity) Check(certificate, key []byte, trusted certs.Bundle, now time.
 	return &pair, nil
 }
 
-// Due reports whether it is time for a new certificate: there is none that is trusted, or half of its life is over. A CA is trusted for
-// longer than that after another one has begun to sign.
+// Due reports whether a new certificate is due: there is no trusted one, or half of its life is over. A CA is trusted for longer than that
+// after another one has begun to sign.
 func Due(pair *tls.Certificate, now time.Time) bool {
 	return pair == nil || !now.Before(certs.HalfLife(pair.Leaf))
 }
 
-// Renew requests a certificate and writes it to the disk. Its key is there first, so that an agent that starts again waits for the same
-// request.
+// Renew requests a certificate and writes it to disk. It writes the key first, so that a restarted agent waits for the same request.
 func (i Identity) Renew(ctx context.Context, signer Signer, now func() time.Time) error {
 	_, _, pending := i.Files()
 	key, err := os.ReadFile(pending)
@@ -126,7 +125,7 @@ func (i Identity) Renew(ctx context.Context, signer Signer, now func() time.Time
 		}
 	}
 	if err == nil || errors.Is(err, ErrRefused) || errors.Is(err, ErrUnusable) {
-		// The key is used, or its request never will be signed.
+		// The key has been used, or its request will never be signed.
 		err = errors.Join(err, os.Remove(pending))
 	}
 	return err
@@ -150,9 +149,9 @@ func (i Identity) take(certificate, key []byte, now time.Time) error {
 	return nil
 }
 
-// Request is what a node asks the operator to sign.
+// Request is a certificate request of a node.
 type Request struct {
-	// Name is the name of the request: it follows from the key, so that an agent that starts again finds its own.
+	// Name is the name of the request, which is derived from the key, so that a restarted agent finds its own.
 	Name string
 	// PEM is the request.
 	PEM []byte

@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// poll is how often a request is looked at that is not signed yet.
+	// poll is the interval at which a request that is not signed yet is read.
 	poll = 2 * time.Second
-	// patience is how long to wait for the operator before the caller hears of it.
+	// patience is the time after which waiting for the operator returns an error.
 	patience = time.Minute
 )
 
-// ErrRefused means that a request for a certificate was denied, or failed: another one is needed.
+// ErrRefused means that a request was denied or failed, so that another one is needed.
 var ErrRefused = errors.New("the request for a certificate was refused")
 
-// Signer has requests for certificates signed.
+// Signer signs certificate requests.
 type Signer interface {
 	// Sign creates a request of the given name unless it exists, waits until it is signed, and returns the certificate
-	// as PEM. It wraps ErrRefused if it never will be.
+	// as PEM. The error wraps ErrRefused if it will never be signed.
 	Sign(ctx context.Context, name string, request []byte) ([]byte, error)
 }
 
-// Client is a Signer that asks the operator by the Kubernetes API.
+// Client is a Signer that uses the Kubernetes API.
 type Client struct {
 	requests certificates.CertificateSigningRequestInterface
 	signer   string
 	usages   []certificatesv1.KeyUsage
 }
 
-// NewClient returns a client for a signer. The configuration's token must be bound to the pod on the node: the API server then writes the
-// node into the request.
+// NewClient returns a client for a signer. The token of the configuration must be bound to the pod on the node: the API server then adds the
+// node to the request.
 func NewClient(config *rest.Config, signer string, usages ...certificatesv1.KeyUsage) (*Client, error) {
 	api, err := certificates.NewForConfig(config)
 	if err != nil {

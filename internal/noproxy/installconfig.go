@@ -17,8 +17,8 @@ type installConfig struct {
 	} `json:"networking"`
 }
 
-// MachineNetworks returns the CIDRs of the networks of machines that an install-config names. They are not checked. The
-// error does not quote the document, which may hold secrets.
+// MachineNetworks returns the CIDRs of the machine networks in an install-config without checking them. The error does not
+// quote the document, which may contain secrets.
 func MachineNetworks(document []byte) ([]string, error) {
 	var c installConfig
 	if err := yaml.Unmarshal(document, &c); err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateNoProxy checks each item of the list. Its index counts as in the text, empty ones included.
+// validateNoProxy checks each item of the list. Indexes include empty items.
 func validateNoProxy(at *field.Path, list string) field.ErrorList {
 	if strings.TrimSpace(list) == "" || strings.TrimSpace(list) == everything {
 		return nil
@@ -28,8 +28,8 @@ func validateNoProxy(at *field.Path, list string) field.ErrorList {
 	return errs
 }
 
-// checkItem returns what to do about an item that is neither a domain nor an address nor a CIDR, and nothing about one
-// that is. An empty one, a comma too many, is one that is left out.
+// checkItem returns the remedy for an item that is neither a domain nor an address nor a CIDR; "" for a valid or empty
+// item.
 func checkItem(item string) string {
 	switch {
 	case item == "" || isDomain(item):
@@ -50,8 +50,8 @@ func checkItem(item string) string {
 	return hint(item)
 }
 
-// isDomain reports whether an item is a domain, in either case; a dot before or after it is tolerated. A name whose last
-// label is a number is none: clients read it as an address.
+// isDomain reports whether an item is a domain in any case, with an optional leading or trailing dot. A name whose last
+// label is a number is none, since clients parse it as an address.
 func isDomain(item string) bool {
 	name := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(item, "."), "."))
 	return len(validation.IsDNS1123Subdomain(name)) == 0 && !endsInNumber(name)
@@ -76,7 +76,7 @@ func checkCIDR(item, address, length string) string {
 	return fmt.Sprintf("%q is not the length of a prefix; it is from 0 to %d for such an address", length, a.BitLen())
 }
 
-// hint says what was probably meant.
+// hint suggests a correction.
 func hint(item string) string {
 	if rest, ok := strings.CutPrefix(item, "*."); ok && isDomain(rest) {
 		return fmt.Sprintf("use %q for all subdomains", "."+rest)

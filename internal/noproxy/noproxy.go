@@ -1,8 +1,7 @@
-// Package noproxy decides what a cluster-wide proxy means: which destinations are reached without it, and whether what
-// an administrator has written about it can work.
+// Package noproxy validates a cluster-wide proxy, and computes the destinations that are reached without it.
 //
-// Input are the specification of a Proxy and what is known of the cluster; output are the merged NO_PROXY and the
-// mistakes, all of them at once. A password in a URL never appears in any output but the URL itself: Redact.
+// Its input is the specification of a Proxy and the state of the cluster; its output is the merged NO_PROXY and all errors
+// at once. A password in a URL never appears in any output except the URL itself: see Redact.
 //
 // It is pure.
 package noproxy
@@ -18,44 +17,43 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Source is what a Problem is about.
+// Source is the subject of a Problem.
 type Source string
 
-// What NO_PROXY is made of, besides what the user lists.
+// The sources of NO_PROXY in addition to the user's list.
 const (
 	Infrastructure Source = "Infrastructure"
 	Network        Source = "Network"
 	InstallConfig  Source = "InstallConfig"
 )
 
-// Problem is why NO_PROXY cannot be made.
+// Problem is an error that prevents computing NO_PROXY.
 type Problem struct {
 	Source Source
 	// Message is a sentence that names the object and the field.
 	Message string
 }
 
-// Cluster is what NO_PROXY is made of.
+// Cluster has the state of the cluster from which NO_PROXY is computed.
 type Cluster struct {
 	// Infrastructure is the status of Infrastructure/cluster, and Network that of Network.config.openshift.io/cluster. Nil
-	// is that there is no such object, which is a Problem.
+	// means that the object does not exist, which is a Problem.
 	Infrastructure *configv1.InfrastructureStatus
 	Network        *configv1.NetworkStatus
-	// MachineNetworks are CIDRs of the networks of machines. None is no problem: a cluster that was not made by OpenShift's
-	// installer does not have them written down.
+	// MachineNetworks are the CIDRs of machine networks; none for a cluster that OpenShift's installer did not create,
+	// which is no Problem.
 	MachineNetworks []string
 	// HostedControlPlane is true if the control plane runs in another cluster (HyperShift).
 	HostedControlPlane bool
-	// ProxyInternalAPIServer is true if the internal address of the API server is reached through the proxy, too.
+	// ProxyInternalAPIServer is true if the internal address of the API server is also reached through the proxy.
 	ProxyInternalAPIServer bool
 }
 
-// everything is the NO_PROXY of a user who wants no destination to be reached through the proxy. Many clients know it only
-// if it is alone.
+// everything is the item that excludes all destinations from the proxy. Many clients support it only as the single item.
 const everything = "*"
 
-// Merge returns NO_PROXY: what the user lists and what the cluster needs, each once, in order, separated by commas. It is
-// empty if there are problems. A user's * stays alone: it contains all that the cluster needs.
+// Merge returns NO_PROXY: the sorted items of the user and those that the cluster needs, without duplicates, separated by
+// commas. It returns "" if there are problems. A user's * stays the single item, since it includes all others.
 func Merge(user string, c Cluster) (string, []Problem) {
 	items := Items(user)
 	if slices.Equal(items, []string{everything}) {
@@ -78,8 +76,8 @@ func Merge(user string, c Cluster) (string, []Problem) {
 	return strings.Join(slices.Compact(entries), ","), nil
 }
 
-// Items returns the items of a list that are separated by commas, without blanks around them and without empty ones, in
-// lower case: names are the same in either case, and not every client knows that.
+// Items returns the items of a comma-separated list without surrounding blanks and empty items, in lower case, since not
+// all clients ignore the case of names.
 func Items(list string) []string {
 	var items []string
 	for item := range strings.SplitSeq(list, ",") {
@@ -90,8 +88,8 @@ func Items(list string) []string {
 	return items
 }
 
-// machines are the networks of machines. One that is everything would switch the proxy off, and is what installers write
-// when they do not know.
+// machines returns the machine networks. It refuses 0.0.0.0/0 and ::/0, which installers write for unknown networks and
+// which would disable the proxy.
 func machines(c Cluster) (entries []string, problems []Problem) {
 	for _, cidr := range c.MachineNetworks {
 		cidr = strings.TrimSpace(cidr)
@@ -105,7 +103,7 @@ func machines(c Cluster) (entries []string, problems []Problem) {
 	return entries, problems
 }
 
-// network are the networks of pods and services.
+// network returns the networks of pods and Services.
 func network(c Cluster) (entries []string, problems []Problem) {
 	if c.Network == nil {
 		return nil, []Problem{{Network, "networks.config.openshift.io/cluster, which has the networks of pods and Services, does not exist"}}
@@ -131,7 +129,7 @@ func network(c Cluster) (entries []string, problems []Problem) {
 	return entries, problems
 }
 
-// infrastructure are the API server as nodes reach it, and what the platform offers at fixed addresses.
+// infrastructure returns the internal name of the API server, and the fixed addresses of the platform's services.
 func infrastructure(c Cluster) (entries []string, problems []Problem) {
 	if c.Infrastructure == nil {
 		return nil, []Problem{{Infrastructure, "infrastructures.config.openshift.io/cluster, which has the address of the API server, does not exist"}}
@@ -148,7 +146,7 @@ func infrastructure(c Cluster) (entries []string, problems []Problem) {
 	return append(entries, platform(c.Infrastructure)...), problems
 }
 
-// Addresses that clouds answer at from inside a machine: metadata, and Azure's own services.
+// Fixed addresses of cloud services inside a machine: metadata, and Azure's own services.
 const (
 	metadataAddress = "169.254.169.254"
 	azureAddress    = "168.63.129.16"
@@ -172,7 +170,7 @@ func platform(infra *configv1.InfrastructureStatus) []string {
 	return nil
 }
 
-// aws are the names of machines, whose domain is another one in the oldest region.
+// aws returns the domain of machines, which is different in the oldest region.
 func aws(status *configv1.AWSPlatformStatus) []string {
 	switch {
 	case status == nil || status.Region == "":
@@ -183,7 +181,7 @@ func aws(status *configv1.AWSPlatformStatus) []string {
 	return []string{"." + status.Region + ".compute.internal"}
 }
 
-// azure are the services of clouds that are not the public one; no name is the public one.
+// azure returns the services of Azure clouds other than the public one; an empty name is the public one.
 func azure(status *configv1.AzurePlatformStatus) []string {
 	if status == nil || status.CloudName == "" || status.CloudName == configv1.AzurePublicCloud {
 		return nil

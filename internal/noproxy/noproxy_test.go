@@ -34,7 +34,7 @@ func TestNoProxyIsMergedForEveryPlatform(t *testing.T) {
 		want      string
 	}{
 		{"no platform", "", Cluster{Infrastructure: infra(), Network: networks()}, ".cluster.local,.svc," + base},
-		{"items are trimmed, empty ones dropped, each is there once", " .example.com , ,.svc,.example.com", Cluster{Infrastructure: infra(), Network: networks()},
+		{"items are trimmed, empty and duplicate ones dropped", " .example.com , ,.svc,.example.com", Cluster{Infrastructure: infra(), Network: networks()},
 			".cluster.local,.example.com,.svc," + base},
 		{"a network of machines that is everything would switch the proxy off", "", Cluster{Infrastructure: infra(), Network: networks(),
 			MachineNetworks: []string{"0.0.0.0/0", "::/0", "0::0/0", " 10.0.0.0/16 "}}, ".cluster.local,.svc,10.0.0.0/16," + base},

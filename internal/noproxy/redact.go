@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hidden stands for what is not shown, as in package net/url.
+// hidden replaces secrets, as in package net/url.
 const hidden = "xxxxx"
 
 const (
@@ -13,8 +13,8 @@ const (
 	digits  = "0123456789"
 )
 
-// Redact returns a URL without what may be secret in it: the password, what follows a question mark or a hash, and, if it
-// cannot be told where the password is, everything that it may be part of. The text need not be a URL.
+// Redact returns a URL without possible secrets: the password, the query and the fragment, and, if the position of the
+// password is ambiguous, everything that may contain it. The text need not be a valid URL.
 func Redact(raw string) string {
 	scheme, rest := split(raw)
 	user, host, found := cutLast(rest, "@")
@@ -29,7 +29,7 @@ func Redact(raw string) string {
 	return scheme + name + ":" + hidden + "@" + redactHost(host)
 }
 
-// split cuts a URL behind its scheme, if it has one.
+// split splits a URL after its scheme, if it has one.
 func split(raw string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(raw, "://")
 	if !found || strings.Trim(scheme, letters+digits+"+-.") != "" {
@@ -46,7 +46,7 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s[:i], s[i+len(separator):], true
 }
 
-// redactHost hides what follows a question mark or a hash, and a port that is none: someone has forgotten the host.
+// redactHost hides the query, the fragment, and an invalid port, which may be a password in a URL without host.
 func redactHost(host string) string {
 	end := ""
 	if i := strings.IndexAny(host, "?#"); i >= 0 {
@@ -66,7 +66,7 @@ func redactHost(host string) string {
 	return authority + path + end
 }
 
-// Scrub hides the passwords of URLs in a text that a third party has made, an error for example.
+// Scrub hides the passwords of URLs in a text of another origin, for example an error.
 func Scrub(text string, urls ...string) string {
 	for _, raw := range urls {
 		text = strings.ReplaceAll(text, raw, Redact(raw))

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// validateURL returns everything that is wrong with a URL. The errors of package net/url are not passed on: they quote
-// what may be part of a password.
+// validateURL returns all errors in a URL. It does not return the errors of package net/url, which may quote parts of a
+// password.
 func validateURL(at *field.Path, raw string, schemes ...string) field.ErrorList {
 	var errs field.ErrorList
 	bad := func(format string, args ...any) {
@@ -67,7 +67,7 @@ func checkScheme(scheme string, allowed []string) string {
 	return fmt.Sprintf("scheme %q not allowed (%s)%s", scheme, strings.Join(allowed, ", "), hint)
 }
 
-// checkUser returns what keeps a name and a password from being understood by every client alike.
+// checkUser returns errors in a user name and a password that clients would interpret differently.
 func checkUser(user string) string {
 	for _, c := range []struct{ character, encoded string }{{"@", "%40"}, {"/", "%2F"}, {"?", "%3F"}, {"#", "%23"}, {"[", "%5B"}, {"]", "%5D"}} {
 		if strings.Contains(user, c.character) {
@@ -83,7 +83,7 @@ func checkUser(user string) string {
 	return ""
 }
 
-// checkHost returns what is wrong with a host and its port.
+// checkHost returns the errors in a host and its port.
 func checkHost(host string) (problems []string) {
 	var name, port string
 	var hasPort bool
@@ -117,8 +117,8 @@ func checkHost(host string) (problems []string) {
 	return problems
 }
 
-// isHost reports whether a text can be the name of a host, or is an IPv4 address. Clients and resolvers take more than DNS
-// does: underscores, capital letters, hyphens at the ends, and letters of all scripts.
+// isHost reports whether a text can be a host name, or is an IPv4 address. Clients and resolvers accept more than DNS
+// does: underscores, capital letters, leading and trailing hyphens, and letters of all scripts.
 func isHost(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	if len(name) > validation.DNS1123SubdomainMaxLength || brokenAddress(name) {
@@ -136,7 +136,7 @@ func notInHost(r rune) bool {
 	return r != '-' && r != '_' && !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark)
 }
 
-// brokenAddress reports whether a text looks like an IPv4 address, and is none.
+// brokenAddress reports whether a text looks like an IPv4 address but is invalid.
 func brokenAddress(s string) bool {
 	if strings.Count(s, ".") != 3 || strings.Trim(s, digits+".") != "" {
 		return false

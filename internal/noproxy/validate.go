@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// IsSet reports whether a Proxy says anything about proxies. One that does not is valid, whatever else it has, and its
+// IsSet reports whether a Proxy configures proxies. One that does not is valid, regardless of its other fields, and its
 // status is empty.
 func IsSet(spec *configv1.ProxySpec) bool {
 	return spec.HTTPProxy != "" || spec.HTTPSProxy != "" || spec.NoProxy != ""
 }
 
-// Validate returns everything that is wrong with the specification of a Proxy, as far as it can be told by looking at it.
+// Validate returns all errors in the specification of a Proxy that can be found without the cluster.
 func Validate(spec *configv1.ProxySpec) field.ErrorList {
 	at := field.NewPath("spec")
 	errs := validateTrustedCA(spec, at.Child("trustedCA", "name"))

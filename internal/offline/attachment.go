@@ -43,8 +43,8 @@ func decodePolicy(in *Input) (*Input, []Problem, error) {
 	return in, nil, nil
 }
 
-// attachmentProblems returns the errors in the CNI configuration of a definition, as the operator and the daemons of nodes find them. What depends on
-// nodes or on the cluster's configuration is not among them.
+// attachmentProblems returns the errors in the CNI configuration of a definition that the operator and the daemons on nodes would report, except
+// those that depend on nodes or on the cluster's configuration.
 func (in Input) attachmentProblems() []Problem {
 	a := in.Attachment
 	return in.userProblems(finding.ReadDefinition(a.Namespace, a.Name, a.Spec.Config).Errors, finding.InvalidDefinition)
@@ -56,7 +56,7 @@ func (in Input) policyProblems() []Problem {
 	return in.userProblems(errs.WithOrigin(policyRule), finding.InvalidPolicy)
 }
 
-// userProblems are errors in an object of a user, with their effect.
+// userProblems returns errors in an object of a user, with their effect.
 func (in Input) userProblems(errs field.ErrorList, reason finding.Reason) []Problem {
 	var problems []Problem
 	for _, e := range errs {

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/crdcheck"
 )
 
-// definitions are the CRDs of configurations, by their group.
+// definitions returns the checkers of the CRDs of configurations, by API group.
 var definitions = sync.OnceValues(func() (map[string]*crdcheck.Checker, error) {
 	all, err := crds.All()
 	if err != nil {
@@ -37,8 +37,8 @@ var definitions = sync.OnceValues(func() (map[string]*crdcheck.Checker, error) {
 	return checkers, nil
 })
 
-// checkDefinition returns what the CRD of a group has against an object: first what keeps the object from being read as it is meant
-// (fields that do not exist, values of the wrong type), then everything else.
+// checkDefinition validates an object against the CRD of a group. form has the errors that affect decoding (unknown fields, values of the
+// wrong type), other all others.
 func checkDefinition(file, group string, object map[string]any) (form, other []Problem, err error) {
 	checkers, err := definitions()
 	if err != nil {
@@ -68,23 +68,23 @@ func definitionProblem(file string, e *field.Error) Problem {
 	}
 	switch e.BadValue.(type) {
 	case string, int64, float64, bool:
-		// The value of a text that is too long is not in the error.
+		// The error of a text that is too long does not contain its value.
 		if p.Rule != crdcheck.RuleType && e.Type != field.ErrorTypeForbidden && e.Type != field.ErrorTypeTooLong {
 			p.Value = Text(e.BadValue)
 		}
 	}
-	// A rule of the whole specification names in its sentence the fields that it is about.
+	// The message of a rule of the whole specification names its fields.
 	if named := namedPath.FindString(p.Message); named != "" && strings.HasPrefix(p.Message, named) && (p.Field == "" || below(named, p.Field)) {
 		p.Field, p.Message = named, strings.TrimLeft(strings.TrimPrefix(p.Message, named), ": ")
 	}
 	return p
 }
 
-// namedPath finds a path in a sentence.
+// namedPath matches a path in a sentence.
 var namedPath = regexp.MustCompile(`\b(?:spec|metadata)(?:\.[A-Za-z]+|\[[^\]]*\])+`)
 
-// Complete adds to the problems that the operator's own rules found those that only the CRD has. Where both are about the same
-// field, the sentence of the operator's rule stands alone.
+// Complete adds the problems that only the CRD reports to those of the operator's own rules. If both concern the same field, it
+// keeps only that of the operator's rule.
 func (in Input) Complete(own []Problem) []Problem {
 	all := slices.Clone(own)
 	for _, p := range in.definition {
@@ -98,13 +98,13 @@ func (in Input) Complete(own []Problem) []Problem {
 	return all
 }
 
-// below reports whether a path is that of a field or of one below it.
+// below reports whether path equals root or is below it.
 func below(path, root string) bool {
 	rest, ok := strings.CutPrefix(path, root)
 	return ok && (root == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// twice returns a problem for each configuration of which the same input has another one: a cluster has one of each kind.
+// twice returns a problem for each duplicate configuration: a cluster has one of each kind.
 func twice(inputs []Input) []Problem {
 	var problems []Problem
 	for i, in := range inputs {
@@ -117,10 +117,10 @@ func twice(inputs []Input) []Problem {
 	return problems
 }
 
-// ofUser reports whether the object is one of which a cluster has many.
+// ofUser reports whether the object is one of users, of which a cluster has many.
 func (in Input) ofUser() bool { return in.Pod != nil || in.Attachment != nil || in.Policy != nil }
 
-// Name is the kind and the name of the object.
+// Name returns the kind and the name of the object.
 func (in Input) Name() string {
 	switch {
 	case in.Network != nil:
@@ -135,5 +135,5 @@ func (in Input) Name() string {
 	return "NetworkConfig/" + in.Config.Name
 }
 
-// place is where an input was read.
+// place returns the file and the document of an input.
 func (in Input) place() string { return fmt.Sprintf("%s, document %d", in.File, in.document) }

@@ -10,15 +10,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Destination is where objects are written: a file, a directory (an existing one, or a name that ends in /), or
+// Destination is a destination of objects: a file, a directory (an existing one, or a name that ends in /), or
 // Stdout, named "-".
 type Destination struct {
 	Name   string
 	Stdout io.Writer
 }
 
-// Write writes objects in their order: as one YAML stream, or into a directory as a file each, whose names begin with a
-// number so that they sort in that order. A file is replaced as a whole or not at all.
+// Write writes objects in their order: as one YAML stream, or into a directory as one file each, whose names begin with a
+// number so that they sort in that order. Files are replaced atomically.
 func (d Destination) Write(objs []manifest.Object) error {
 	if info, err := os.Stat(d.Name); strings.HasSuffix(d.Name, "/") || err == nil && info.IsDir() {
 		return d.writeDirectory(objs)
@@ -54,7 +54,7 @@ func (d Destination) writeDirectory(objs []manifest.Object) error {
 	return nil
 }
 
-// fileName is for example 003-configmap-openshift-flannel-flannel-config.yaml.
+// fileName returns for example 003-configmap-openshift-flannel-flannel-config.yaml.
 func fileName(i int, o manifest.Object) string {
 	parts := []string{fmt.Sprintf("%03d", i), strings.ToLower(o.Object.GetKind())}
 	if ns := o.Object.GetNamespace(); ns != "" {

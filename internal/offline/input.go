@@ -1,5 +1,5 @@
-// Package offline lets the operator's own pipeline run without a cluster: it reads configurations, applied records
-// and lists of images from files, and says what is wrong with them in one form for people and programs.
+// Package offline reads the input of the operator's pipeline from files instead of a cluster: configurations, applied
+// records and lists of images. It reports all errors in them as Problems.
 package offline
 
 import (
@@ -25,21 +25,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// ErrUnusable is wrapped by errors about input that cannot be judged at all: a file that cannot be read, text that is
-// not YAML, no configuration in it.
+// ErrUnusable is wrapped by errors about input that cannot be checked: a file that cannot be read, text that is not
+// YAML, a file without configuration.
 var ErrUnusable = errors.New("unusable input")
 
-// Problem is one thing that is wrong with a configuration.
+// Problem is one error in a configuration.
 type Problem struct {
-	// File is the name of the file as it was given; "-" is standard input.
+	// File is the name of the file; "-" is standard input.
 	File string `json:"file"`
-	// Field is the path of the field, empty if the problem is of the whole object.
+	// Field is the path of the field; empty for the whole object.
 	Field string `json:"field"`
-	// Value is the value found, as text; empty if there is none.
+	// Value is the value as text; empty if there is none.
 	Value string `json:"value"`
-	// Rule is a stable name of the rule that is broken.
+	// Rule is the stable identifier of the violated rule.
 	Rule string `json:"rule"`
-	// Message says what is wrong and what to do, without the path and the value.
+	// Message describes the error and its remedy, without the path and the value.
 	Message string `json:"message"`
 }
 
@@ -48,19 +48,19 @@ type Input struct {
 	File    string
 	Network *operatorv1.Network
 	Config  *networkoperatorv1.NetworkConfig
-	// Pod, Attachment and Policy, a MultiNetworkPolicy, are only set by Files that read the objects of users.
+	// Pod, Attachment and Policy, a MultiNetworkPolicy, are only set if Files.Users is true.
 	Pod        *corev1.Pod
 	Attachment *Attachment
 	Policy     *unstructured.Unstructured
-	// Object is what the file says, word for word, without a value for what it leaves out.
+	// Object is the decoded object as written in the file, without defaults.
 	Object map[string]any
 
-	// document is the number of the document in the file, and definition is what the CRD has against the object besides its form.
+	// document is the number of the document in the file, and definition has the errors of the CRD that do not affect decoding.
 	document   int
 	definition []Problem
 }
 
-// Acknowledged returns the hash with which the object acknowledges a change, or nothing.
+// Acknowledged returns the hash with which the object acknowledges a change; "" if there is none.
 func (in Input) Acknowledged() string {
 	if in.Network != nil {
 		return in.Network.Annotations[pipeline.AcknowledgeAnnotation]
@@ -71,7 +71,7 @@ func (in Input) Acknowledged() string {
 // Files opens files by name. "-" is standard input.
 type Files struct {
 	Stdin io.Reader
-	// Users makes Configurations read Pods, NetworkAttachmentDefinitions and MultiNetworkPolicies, too. They can be validated, and nothing else.
+	// Users makes Configurations also read Pods, NetworkAttachmentDefinitions and MultiNetworkPolicies, which can only be validated.
 	Users bool
 }
 
@@ -87,7 +87,7 @@ func (f Files) Open(name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// ReadAll returns what is in a file.
+// ReadAll returns the content of a file.
 func (f Files) ReadAll(name string) ([]byte, error) {
 	r, err := f.Open(name)
 	if err != nil {
@@ -102,8 +102,8 @@ func (f Files) ReadAll(name string) ([]byte, error) {
 }
 
 // Configurations reads every Network and NetworkConfig in files of one or more YAML or JSON documents, and the objects of users if
-// they are wanted. Documents of other kinds are an error, since nothing would be said about them. Problems of form (unknown fields, values
-// of a wrong type) are returned beside what could be read.
+// Users is true. Documents of other kinds are an error. Decoding errors (unknown fields, values of a wrong type) are returned as
+// problems in addition to the decoded objects.
 func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 	var inputs []Input
 	var problems []Problem
@@ -124,8 +124,8 @@ func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 	return inputs, append(problems, twice(inputs)...), nil
 }
 
-// Configuration reads the one configuration of a cluster. Of a Network and a NetworkConfig the Network wins, as it does
-// in a cluster; two of a kind are a problem.
+// Configuration reads the configuration of a cluster. If there are a Network and a NetworkConfig, the Network takes
+// precedence, as in a cluster; two of a kind are a problem.
 func (f Files) Configuration(names []string) (Input, []Problem, error) {
 	inputs, problems, err := f.Configurations(names)
 	if err != nil || len(inputs) == 0 {
@@ -176,7 +176,7 @@ func blank(doc []byte) bool {
 	return true
 }
 
-// kinds are the objects that are understood, by apiVersion and kind.
+// kinds are the supported objects, by apiVersion and kind.
 var kinds = []string{operatorv1.GroupVersion.String() + " Network", networkoperatorv1.GroupVersion.String() + " NetworkConfig"}
 
 func decodeDocument(file string, doc []byte, users bool) (*Input, []Problem, error) {
@@ -223,7 +223,7 @@ func decodeDocument(file string, doc []byte, users bool) (*Input, []Problem, err
 	return in, form, nil
 }
 
-// syntaxError returns what is wrong with a text that is no YAML, in one line and without the names of the library's functions.
+// syntaxError returns the error of invalid YAML in one line and without the names of the library's functions.
 func syntaxError(doc []byte, err error) error {
 	text := strings.NewReplacer("error converting YAML to JSON: ", "", "unmarshal errors:\n  ", "", "\n  ", "; ").Replace(err.Error())
 	if !strings.Contains(text, "cannot start any token") {
@@ -237,11 +237,11 @@ func syntaxError(doc []byte, err error) error {
 	return errors.New(text)
 }
 
-// goField finds the field in an error of the decoder.
+// goField matches the field in an error of the decoder.
 var goField = regexp.MustCompile(`Go struct field \S*?\.([^ ]+) of type`)
 
-// unreadable are the problems of an object that has a value which its field cannot hold. The CRD knows nearly all such values;
-// of the others the decoder names the field.
+// unreadable returns the problems of an object with a value that its field cannot hold: those of the CRD, or else one for the
+// field that the decoder names.
 func unreadable(file string, err error, form, other []Problem) []Problem {
 	if len(form)+len(other) > 0 {
 		return append(form, other...)
@@ -253,8 +253,8 @@ func unreadable(file string, err error, form, other []Problem) []Problem {
 	return []Problem{p}
 }
 
-// Images reads NAME=reference pairs, separated by white space; lines that begin with # are comments. It is
-// what `kubectl get ... -o jsonpath` prints of the operator's environment.
+// Images reads NAME=reference pairs, separated by white space; lines that begin with # are comments. That is the
+// format that `kubectl get ... -o jsonpath` prints for the operator's environment.
 func (f Files) Images(name string) (map[string]string, error) {
 	data, err := f.ReadAll(name)
 	if err != nil {

@@ -21,8 +21,7 @@ func decodePod(in *Input, asJSON []byte) (*Input, []Problem, error) {
 	return in, nil, nil
 }
 
-// selections are the networks for which a Pod asks. A Pod without a namespace is created in the one of the kubeconfig, and default
-// stands for it.
+// selections returns the networks that a Pod requests. For a Pod without a namespace, it assumes the namespace default.
 func (in Input) selections() ([]selection.Selection, field.ErrorList) {
 	namespace := in.Pod.Namespace
 	if namespace == "" {
@@ -31,7 +30,7 @@ func (in Input) selections() ([]selection.Selection, field.ErrorList) {
 	return selection.Parse(in.Pod.Annotations[selection.Annotation], namespace)
 }
 
-// podProblems returns the errors in what a Pod asks of networks; the rest of a Pod is the API server's to check.
+// podProblems returns the errors in the networks that a Pod requests; the API server checks all other fields.
 func (in Input) podProblems() []Problem {
 	asked, errs := in.selections()
 	var problems []Problem
@@ -47,5 +46,5 @@ func (in Input) podProblems() []Problem {
 	return problems
 }
 
-// inPod names the Pod at the end of a message, since a file can have several.
+// inPod returns the name of the Pod for the end of a message, since a file can have several.
 func (in Input) inPod() string { return ", in " + in.Name() }

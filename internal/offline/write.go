@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Write prints problems for a person, a line each; "valid" if there is none.
+// Write prints problems as text, one per line; "valid" if there is none.
 func Write(w io.Writer, problems []Problem) error {
 	if len(problems) == 0 {
 		_, err := fmt.Fprintln(w, "valid")
@@ -17,7 +17,7 @@ func Write(w io.Writer, problems []Problem) error {
 	return writeLines(w, "", problems)
 }
 
-// WriteAdvice prints advice for a person, a line each.
+// WriteAdvice prints advice as text, one per line.
 func WriteAdvice(w io.Writer, advice []Problem) error { return writeLines(w, "warning: ", advice) }
 
 func writeLines(w io.Writer, head string, problems []Problem) error {
@@ -37,7 +37,7 @@ func writeLines(w io.Writer, head string, problems []Problem) error {
 	return nil
 }
 
-// show writes a value for a person: lists and mappings as JSON, and all else in quotation marks.
+// show formats a value: lists and mappings as JSON, and all others in quotation marks.
 func show(value string) string {
 	if value == "" || strings.ContainsAny(value[:1], "[{") && json.Valid([]byte(value)) {
 		return value

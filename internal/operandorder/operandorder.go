@@ -1,5 +1,5 @@
-// Package operandorder is how the DaemonSets of a network take turns in an upgrade: how far each has been rolled out, and in which direction
-// versions change. Which one waits for which is decided by the network. Only Read does I/O.
+// Package operandorder supports ordered upgrades of the DaemonSets of a network: it has the progress of their rollouts and the direction in
+// which versions change. The network decides the order. Only Read does I/O.
 package operandorder
 
 import (
@@ -15,24 +15,24 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Set is a DaemonSet as it runs.
+// Set is the state of a DaemonSet.
 type Set struct {
 	Name string
-	// Exists is false for one that does not exist, of which nothing but the name is known.
+	// Exists is false for one that does not exist; then only the name is set.
 	Exists bool
-	// Version is that of the operator that rendered it.
+	// Version is the version of the operator that rendered it.
 	Version string
 	// Annotations are those of the DaemonSet.
 	Annotations map[string]string
-	// Missing is on how many nodes its pods are not updated and available yet, nodes that are not Ready excepted; Nodes is on how many
-	// they are to run.
+	// Missing is the number of Ready nodes whose pods are not updated and available yet; Nodes is the number of nodes on which they are to
+	// run.
 	Missing, Nodes int32
 }
 
-// Done reports whether every node that is Ready runs the present pods.
+// Done reports whether every Ready node runs the current pods.
 func (s Set) Done() bool { return s.Missing == 0 }
 
-// Read returns how far DaemonSets of a namespace have been rolled out, in the order of their names.
+// Read returns the state of DaemonSets of a namespace, in the order of names.
 func Read(ctx context.Context, r client.Reader, namespace string, names ...string) ([]Set, error) {
 	var nodes corev1.NodeList
 	if err := r.List(ctx, &nodes); err != nil {
@@ -54,7 +54,7 @@ func Read(ctx context.Context, r client.Reader, namespace string, names ...strin
 	return sets, nil
 }
 
-// of returns how far a DaemonSet has been rolled out. On unready nodes no pod is replaced: no one waits for those.
+// of returns the state of a DaemonSet. Pods on unready nodes are not replaced, so that they are not counted.
 func of(set *appsv1.DaemonSet, unready int32) Set {
 	s := set.Status
 	out := Set{Name: set.Name, Exists: true, Version: set.Annotations[manifest.AnnotationVersion], Annotations: set.Annotations, Nodes: s.DesiredNumberScheduled}

@@ -1,5 +1,5 @@
-// Package output is the flag -o of all commands that print something, and the forms that it names: text for people, JSON
-// and YAML for programs. JSON and YAML of one value hold the same fields.
+// Package output implements the flag -o of commands and its formats: text, JSON and YAML. JSON and YAML of a value have the
+// same fields.
 package output
 
 import (
@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Format is how a command prints its answer. It is a flag; the zero value is Text.
+// Format is the output format of a command. It is a flag; the zero value is Text.
 type Format string
 
-// The forms.
+// The formats.
 const (
 	Text Format = "text"
 	JSON Format = "json"
 	YAML Format = "yaml"
 )
 
-// forms are all of them, in the order in which they are offered.
+// forms are all formats, in the order of the completion.
 var forms = []string{string(Text), string(JSON), string(YAML)}
 
 // Add adds -o, --output to a command, with its completion.
@@ -49,15 +49,15 @@ func (f *Format) String() string { return string(*f) }
 // Type is part of pflag.Value; help shows it.
 func (f *Format) Type() string { return "format" }
 
-// ForPeople reports whether text is wanted, which each command writes itself.
+// ForPeople reports whether the format is text, which each command writes itself.
 func (f Format) ForPeople() bool { return f == Text || f == "" }
 
-// Write writes a value as JSON or YAML. What is neither is JSON.
+// Write writes a value as YAML for YAML, and otherwise as JSON.
 func (f Format) Write(w io.Writer, v any) error {
 	var buffer bytes.Buffer
 	enc := json.NewEncoder(&buffer)
 	enc.SetIndent("", "  ")
-	// What is printed goes to files and programs, not into web pages.
+	// The output is not embedded in web pages.
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)

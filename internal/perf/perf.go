@@ -1,5 +1,5 @@
-// Package perf measures what a path of the network gives: the throughput of one TCP stream, round trips of one byte, and new
-// connections a second. Its server and its client run in pods of the operator's own image, and in the benchmarks of the lab.
+// Package perf measures a path of the network: the throughput of one TCP stream, round trips of one byte, and new
+// connections per second. Its server and its client run in pods of the operator's own image, and in the benchmarks of the lab.
 package perf
 
 import (
@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// The first byte of a connection is what its client measures.
+// The first byte of a connection selects the measurement.
 const (
 	modeStream byte = 's'
 	modeEcho   byte = 'e'
 )
 
 const (
-	// dialLimit is how long a connection may take to be established.
+	// dialLimit is the timeout of establishing a connection.
 	dialLimit = 3 * time.Second
-	// idleLimit is how long the server waits for the next bytes of a client.
+	// idleLimit is the idle timeout of the server.
 	idleLimit = 10 * time.Second
-	// chunk is how much is written and read at once, in bytes.
+	// chunk is the size of reads and writes in bytes.
 	chunk = 256 << 10
 )
 
-// Result is what one path gives.
+// Result is the result for one path.
 type Result struct {
-	// Gbps is the throughput of one TCP stream in gigabits a second.
+	// Gbps is the throughput of one TCP stream in gigabits per second.
 	Gbps float64 `json:"gbps"`
 	// RTTp50 and RTTp99 are round trips of one byte over an established TCP connection, in microseconds.
 	RTTp50 float64 `json:"rttP50us"`
 	RTTp99 float64 `json:"rttP99us"`
-	// Connections is how many TCP connections are established and closed one after another, a second.
+	// Connections is the number of TCP connections per second that are established and closed sequentially.
 	Connections float64 `json:"connectionsPerSecond"`
 }
 
@@ -66,7 +66,7 @@ func dial(ctx context.Context, address string, mode byte) (net.Conn, error) {
 	return c, nil
 }
 
-// limited bounds a connection, which must not outlive its measurement when the path drops packets.
+// limited sets the deadline of a connection, so that it does not outlive its measurement if the path drops packets.
 func limited(c net.Conn, each time.Duration) error {
 	return c.SetDeadline(time.Now().Add(each + idleLimit))
 }
@@ -120,8 +120,7 @@ func roundTrips(ctx context.Context, address string, each time.Duration) (p50, p
 	return us(0.5), us(0.99), ctx.Err()
 }
 
-// connections establishes connections one after another. Each is reset instead of closed, so that thousands of them leave no
-// ports in TIME_WAIT.
+// connections establishes connections sequentially. Each is reset instead of closed, so that no ports stay in TIME_WAIT.
 func connections(ctx context.Context, address string, each time.Duration) (float64, error) {
 	d := net.Dialer{Timeout: dialLimit}
 	count, start := 0, time.Now()

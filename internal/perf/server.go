@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Serve discards streams and sends single bytes back until the context ends. It closes the listener.
+// Serve discards streams and echoes single bytes until the context ends. It closes the listener.
 func Serve(ctx context.Context, listener net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
@@ -54,7 +54,7 @@ func discard(c net.Conn) {
 	}
 }
 
-// echoes is how many bytes are sent back before the deadline is extended: doing it for each would be measured, too.
+// echoes is the number of echoed bytes after which the deadline is extended: doing it for each would affect the measurement.
 const echoes = 100
 
 func echo(c net.Conn) {
@@ -71,5 +71,5 @@ func echo(c net.Conn) {
 	}
 }
 
-// extended gives a connection another idleLimit.
+// extended extends the deadline of a connection by idleLimit.
 func extended(c net.Conn) bool { return c.SetDeadline(time.Now().Add(idleLimit)) == nil }

@@ -1,4 +1,4 @@
-// Package phrase puts lists into sentences, in the same form everywhere.
+// Package phrase formats lists for sentences in a uniform way.
 package phrase
 
 import (
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Names joins the first names of a list, and counts the others: "a, b and 3 more". All of a list that is short enough are "a, b and c".
+// Names joins the first names of a list and the number of the others: "a, b and 3 more". A list that is short enough is "a, b and c".
 func Names(names []string, most int) string {
 	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+		return strings.Join(names[:most], ", ") + " " + More(more)
 	}
 	if last := len(names) - 1; last > 0 {
 		return strings.Join(names[:last], ", ") + " and " + names[last]
@@ -18,13 +18,16 @@ func Names(names []string, most int) string {
 	return strings.Join(names, "")
 }
 
-// Clauses joins the first clauses of a list, and counts the others: "a; b; and 3 more".
+// Clauses joins the first clauses of a list and the number of the others: "a; b; and 3 more".
 func Clauses(clauses []string, most int) string { return strings.Join(First(clauses, most), "; ") }
 
-// First returns the first lines of a list, and one that counts the others: "and 3 more". It does not change the list.
+// First returns the first lines of a list, and one with the number of the others: "and 3 more". It does not change the list.
 func First(lines []string, most int) []string {
 	if more := len(lines) - most; more > 0 {
-		return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", more))
+		return append(slices.Clone(lines[:most]), More(more))
 	}
 	return lines
 }
+
+// More formats the number of omitted entries: "and 3 more". It is for lists that are not texts or are printed line by line.
+func More(count int) string { return fmt.Sprintf("and %d more", count) }

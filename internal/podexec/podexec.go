@@ -1,4 +1,4 @@
-// Package podexec runs commands in containers of pods by the API server, as kubectl exec does.
+// Package podexec runs commands in containers of pods through the API server, as kubectl exec does.
 package podexec
 
 import (
@@ -20,13 +20,13 @@ import (
 
 // Runner runs commands in pods.
 type Runner struct {
-	// Config reaches the API server, Objects lists pods.
+	// Config is the client configuration, Objects lists pods.
 	Config  *rest.Config
 	Objects client.Reader
 }
 
-// Run runs a command in the pod that it names, and returns its standard output. The error of a command that fails has what it wrote to its
-// standard error.
+// Run runs a command in the pod that it selects, and returns its standard output. The error of a failed command contains its standard
+// error.
 func (r Runner) Run(ctx context.Context, c provider.TraceCommand) (string, error) {
 	pod, err := r.pod(ctx, c)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r Runner) exec(ctx context.Context, pod string, c provider.TraceCommand) (
 	return stdout.String(), nil
 }
 
-// executorFor uses WebSockets, and SPDY where the server or a proxy before it has none.
+// executorFor uses WebSockets, and SPDY if the server or a proxy does not support them.
 func executorFor(config *rest.Config, target *url.URL) (remotecommand.Executor, error) {
 	spdy, err := remotecommand.NewSPDYExecutor(config, "POST", target)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// dropped are annotations that say again, as one string, what the object says itself.
+// dropped are annotations that contain a copy of the object as a string.
 var dropped = []string{"kubectl.kubernetes.io/last-applied-configuration"}
 
-// Object returns a copy of a Kubernetes object, or of any tree of JSON, without what may be secret in it: values of
-// environment variables, ConfigMaps and annotations by their names, every string by its form. managedFields go. Of a
-// Secret nothing is left but its kind and name.
+// Object returns a copy of a Kubernetes object, or of any JSON tree, without possible secrets: it checks values of
+// environment variables, ConfigMaps and annotations by their names, and every string by its form. It drops managedFields.
+// Of a Secret it keeps only kind and name.
 func Object(tree map[string]any) map[string]any {
 	if secret(tree) {
 		meta, _ := tree["metadata"].(map[string]any)
@@ -28,10 +28,10 @@ func secret(tree map[string]any) bool {
 	return version == "v1" && (kind == "Secret" || kind == "SecretList")
 }
 
-// named are fields whose members have names that people have chosen.
+// named are fields whose members have names that users choose.
 var named = []string{"data", "stringData", "binaryData", "annotations", "labels"}
 
-// walk copies a value that stands in a field.
+// walk copies the value of a field.
 func walk(field string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -70,12 +70,12 @@ func walkMap(field string, tree map[string]any) map[string]any {
 	return out
 }
 
-// structural are fields of Kubernetes whose names look as if their values were secret.
+// structural reports whether a key is a field of Kubernetes that only looks like the name of a secret.
 func structural(key string) bool {
 	return slices.Contains([]string{"sessionAffinity", "secret", "key"}, key)
 }
 
-// walkList copies a list. The words of a command are looked at together, since an option may be before its value.
+// walkList copies a list. The arguments of a command are checked together, since an option may precede its value.
 func walkList(field string, list []any) []any {
 	out := make([]any, len(list))
 	previous := ""
@@ -95,7 +95,7 @@ func walkList(field string, list []any) []any {
 	return out
 }
 
-// keyed is Value for what may be a document itself.
+// keyed is like Value for a value that may be a document itself.
 func keyed(name, value string) string {
 	if secretName(name) && !harmless(value) {
 		return Hidden
@@ -103,7 +103,7 @@ func keyed(name, value string) string {
 	return text(value)
 }
 
-// text is Text that reads JSON as JSON, so that names and values are distinguished.
+// text is like Text, but decodes JSON to distinguish names and values.
 func text(value string) string {
 	if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "{") {
 		var tree map[string]any
@@ -114,7 +114,7 @@ func text(value string) string {
 	return Text(value)
 }
 
-// walkDocument copies a document that people have written: every name in it was chosen.
+// walkDocument copies a document in which users have chosen every name.
 func walkDocument(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// words are those by which a name says that its value is secret, in lower case and without dashes.
+// words are the parts of names of secret values, in lower case and without dashes.
 var words = []string{
 	"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "privatekey", "sharedkey", "signingkey", "encryptionkey", "accountkey",
 	"credential", "clientkeydata", "clientcertificatedata", "keydata", "authkey", "presharedkey", "psk", "connectionstring", "signature", "dockerconfig", "dockercfg", "authorization", "cookie",
 	"session", "bindpw", "rootpw", "userpass", "htpasswd", "kubeconfig", "webhookurl", "sastoken", "accesscode", "otp", "pincode", "communitystring", "bindkey", "masterkey", "sshkey", "hostkey",
 }
 
-// telling are parts of which every name of an option that is looked for has one.
-var telling = []string{"pass", "pwd", "secret", "token", "key", "cred", "auth", "psk", "signature", "cookie", "session", "pw", "otp", "sid", "sas", "jwt", "pin", "string", "webhook", "kubeconfig", "docker", "code"}
+// hints are parts of which every name of a secret option contains one.
+var hints = []string{"pass", "pwd", "secret", "token", "key", "cred", "auth", "psk", "signature", "cookie", "session", "pw", "otp", "sid", "sas", "jwt", "pin", "string", "webhook", "kubeconfig", "docker", "code"}
 
-// pointers end names whose values are not secret: they say where something is.
+// pointers are suffixes of names whose values are not secret, but refer to a location.
 var pointers = []string{"name", "names", "file", "path", "dir", "namespace", "ref", "reference", "type", "expiration", "expirationseconds", "ttl", "mount", "mounted", "audience", "issuer", "hash", "version", "affinity", "count", "id", "ids", "url", "uri", "endpoint"}
 
-// whole are names that are secret as a whole, and too short to be looked for inside of others.
+// whole are complete names of secret values that are too short to be searched for inside other names.
 var whole = map[string]bool{"auth": true, "pass": true, "pw": true, "key": true, "sig": true, "jwt": true, "sas": true, "pat": true, "pin": true, "sid": true, "apitoken": true, "userpassword": true, "tlskey": true, "cakey": true, "passwords": true}
 
-// secretName reports whether a name says that its value is secret.
+// secretName reports whether a name is that of a secret value.
 func secretName(name string) bool {
 	plain := strings.Map(func(r rune) rune {
 		switch {
@@ -49,7 +49,7 @@ func secretName(name string) bool {
 	return false
 }
 
-// harmless reports whether a value says no more than whether there is something, or where.
+// harmless reports whether a value is only a boolean or a location.
 func harmless(value string) bool {
 	switch strings.ToLower(strings.Trim(value, `"'`)) {
 	case "", "true", "false", "null", "none", "nil", "yes", "no", "{}", "[]", "{", "[", "<nil>", "|", ">", "->", "|-", strings.ToLower(Hidden):
@@ -58,20 +58,20 @@ func harmless(value string) bool {
 	return false
 }
 
-// value is what comes after it: in quotes, as a block of YAML, or a word.
+// value matches the value after a name: in quotes, as a YAML block, or a word.
 var value = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"?|\\+"(?:[^"\\]|\\[^"])*(?:\\+")?|'[^'\n]*'?|[|>][+-]?[ \t]*\r?\n(?:[ \t]+[^\n]*(?:\n|$))+|[^\s"',;&}\])]+)`)
 
-// option is a flag with its value in the next word.
+// option matches a flag with its value in the next word.
 var option = regexp.MustCompile(`(--?[A-Za-z][\w-]{2,60})((?:\s+|",\s*"|'\s+'))([^\s"'-][^\s"',\]]*)`)
 
-// said is a name and a value in a sentence.
-var said = regexp.MustCompile(`(?i)\b(password|passphrase|token|secret)\s+(?:(?:is|was)\s+)?("[^"\n]+"|'[^'\n]+'|[^\s"',;]*\d[^\s"',;]*)`)
+// prose matches a name and a value in a sentence.
+var prose = regexp.MustCompile(`(?i)\b(password|passphrase|token|secret)\s+(?:(?:is|was)\s+)?("[^"\n]+"|'[^'\n]+'|[^\s"',;]*\d[^\s"',;]*)`)
 
-// pairs takes out the values of secret names.
+// pairs redacts the values of secret names.
 func pairs(text string) string {
 	text = assignments(text)
 	lower := strings.ToLower(text)
-	if !slices.ContainsFunc(telling, func(w string) bool { return strings.Contains(lower, w) }) {
+	if !slices.ContainsFunc(hints, func(w string) bool { return strings.Contains(lower, w) }) {
 		return text
 	}
 	if strings.Contains(text, "-") {
@@ -82,11 +82,11 @@ func pairs(text string) string {
 			return g[1] + g[2] + Hidden
 		})
 	}
-	return replaceGroups(said, text, func(g []string) string { return g[1] + " " + Hidden })
+	return replaceGroups(prose, text, func(g []string) string { return g[1] + " " + Hidden })
 }
 
-// assignments takes out what is assigned to secret names: password=x, "token": "x", --api-key=x, apiKey := x. What is
-// assigned to others may be such an assignment itself.
+// assignments redacts values that are assigned to secret names: password=x, "token": "x", --api-key=x, apiKey := x. The
+// value of another name may contain such an assignment.
 func assignments(text string) string {
 	var out strings.Builder
 	kept := 0
@@ -117,7 +117,7 @@ func assignments(text string) string {
 	return out.String()
 }
 
-// longestName is how long a name may be.
+// longestName is the maximum length of a name.
 const longestName = 60
 
 // nameBefore returns the name that a text ends with, before blanks, a quote and the backslashes of JSON in JSON.
@@ -132,7 +132,7 @@ func nameBefore(text string) string {
 	return text[from:]
 }
 
-// quoted hides a value inside of its quotes, so that JSON stays JSON.
+// quoted redacts a value inside its quotes, so that JSON stays valid.
 func quoted(value string) string {
 	if strings.Contains(value, "\n") && strings.HasSuffix(value, "\n") {
 		return Hidden + "\n"
@@ -152,7 +152,7 @@ func quoted(value string) string {
 	return Hidden
 }
 
-// pathLike reports whether a value is an absolute path of words, as files of tokens are given.
+// pathLike reports whether a value is an absolute path of words, such as that of a token file.
 func pathLike(value string) bool {
 	value = strings.Trim(value, `"'\`)
 	return strings.HasPrefix(value, "/") && strings.Count(value, "/") > 1 && !random(value) && !strings.ContainsAny(value, "+=")

@@ -1,9 +1,9 @@
-// Package redact takes out of texts and objects what may be secret, so that they can be given away: passwords, tokens,
-// private keys, the user part of URLs, and what is any of these in base64.
+// Package redact removes possible secrets from texts and objects, so that they can be shared: passwords, tokens, private
+// keys, the user part of URLs, and any of these in base64.
 //
-// It would rather take out too much than too little: what looks like a secret is one. It does not know what is secret
-// in a word that looks like any other; callers must never give it Secrets, and Object refuses them. Digests, names,
-// addresses and certificates stay.
+// It prefers false positives: text that looks like a secret is redacted. It cannot detect a secret that looks like an
+// ordinary word; callers must never pass Secrets, and Object drops their content. Digests, names, addresses and
+// certificates stay.
 package redact
 
 import (
@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// Hidden stands for what was taken out.
+// Hidden replaces redacted text.
 const Hidden = "REDACTED"
 
-// deepest is how often what is decoded from base64 is looked through again.
+// deepest is the maximum depth of nested base64 that is checked.
 const deepest = 3
 
-// Text returns a text without what may be secret in it. The text may be a line or a whole log; a private key that
-// begins or ends outside of it is taken out as well.
+// Text returns a text without possible secrets. The text may be a line or a whole log; a private key that begins or ends
+// outside of it is redacted as well.
 func Text(text string) string { return redact(text, deepest) }
 
-// Value is Text for what has a name: if the name says that it is secret, nothing is left of it.
+// Value is like Text for a named value, which is redacted completely if the name is that of a secret.
 func Value(name, value string) string {
 	if value != "" && secretName(name) && !harmless(value) {
 		return Hidden
@@ -49,17 +49,18 @@ func redact(text string, depth int) string {
 	return text
 }
 
-// shortest is the length of the shortest text in which something can be secret: a name, a sign and a value.
+// shortest is the length of the shortest text that can contain a secret: a name, a separator and a value.
 const shortest = 5
 
-// rule replaces a pattern. It is tried only where one of some words occurs, in lower case, since most lines have none.
+// rule replaces a pattern. It is only applied to texts that contain one of its words in lower case, since most lines have
+// none.
 type rule struct {
 	words   []string
 	pattern *regexp.Regexp
 	with    string
 }
 
-// rules are for what can be told by its own form, or by what stands before it.
+// rules match secrets by their form or by the preceding text.
 var rules = []rule{
 	{[]string{"://"}, regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*://)(?:[^\s"'<>@/]*|[^\s"'<>@/:]*:[^\s"'<>@]*)@`), "${1}" + Hidden + "@"},
 	{[]string{"authorization"}, regexp.MustCompile(`(?i)(authorization["']?\s*[:=]\s*\[?["']?)(?:[a-z]+\s+)?[^\s"',\]]+`), "${1}" + Hidden},
@@ -84,11 +85,11 @@ var rules = []rule{
 
 var (
 	private = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)`)
-	// headless is the end of a key whose beginning was cut off.
+	// headless matches the end of a key whose beginning is missing.
 	headless = regexp.MustCompile(`(?:^|\n)(?:[A-Za-z0-9+/=\\nr: -]+\r?\n)*[A-Za-z0-9+/=]*(?:\\n)*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
 )
 
-// keys takes private keys out, whole or cut off.
+// keys redacts private keys, complete or truncated.
 func keys(text string) string {
 	if !strings.Contains(text, "PRIVATE KEY") {
 		return text
@@ -96,15 +97,15 @@ func keys(text string) string {
 	return headless.ReplaceAllString(private.ReplaceAllString(text, Hidden), "\n"+Hidden)
 }
 
-// certificate is how one begins in base64; it is public.
+// certificate is the prefix of a certificate in base64, which is public.
 const certificate = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0"
 
-// runs takes out long runs of letters and digits that are secret once decoded, or that no one has made up by hand.
+// runs redacts long runs of letters and digits that decode to a secret, or that look random.
 func runs(text string, depth int) string {
 	if !strings.Contains(text, "CERTIFICATE-----") {
 		return hideRuns(text, depth)
 	}
-	// What is between the lines of a certificate is as random as a key, and public.
+	// The lines of a certificate look random, but are public.
 	var out strings.Builder
 	for text != "" {
 		begin := strings.Index(text, "-----BEGIN CERTIFICATE-----")
@@ -123,10 +124,10 @@ func runs(text string, depth int) string {
 	return out.String()
 }
 
-// shortestRun is how long a run must be to be looked at.
+// shortestRun is the minimum length of a run that is checked.
 const shortestRun = 24
 
-// hideRuns goes through the runs of a text that may be base64, with or without its end.
+// hideRuns redacts runs of a text that may be base64, complete or truncated.
 func hideRuns(text string, depth int) string {
 	var out strings.Builder
 	kept := 0
@@ -163,10 +164,10 @@ func base64Letter(c byte) bool {
 // alphanumeric reports whether a byte is a digit or a lower-case letter.
 func alphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// The two parts of the token with which nodes join, as kubeadm makes it.
+// The lengths of the two parts of a kubeadm join token.
 const tokenID, tokenSecret = 6, 16
 
-// joinTokens takes out such tokens.
+// joinTokens redacts such tokens.
 func joinTokens(text string) string {
 	var out strings.Builder
 	kept := 0
@@ -186,7 +187,7 @@ func joinTokens(text string) string {
 	return out.String()
 }
 
-// joins reports whether there is such a token around the dot at i. One of letters alone is a name.
+// joins reports whether the dot at i is inside such a token. One without digits is a name.
 func joins(text string, i int) bool {
 	from, to := i-tokenID, i+1+tokenSecret
 	if to > len(text) || from > 0 && word(text[from-1]) || to < len(text) && word(text[to]) {
@@ -206,10 +207,10 @@ func joins(text string, i int) bool {
 
 func word(c byte) bool { return base64Letter(c) || c == '.' }
 
-// secretInside reports whether a run is base64 of a text that has something secret in it.
+// secretInside reports whether a run is base64 of a text that contains a secret.
 func secretInside(run string, depth int) bool {
 	plain := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(run), "=")
-	// A cut-off end is no reason not to look at the rest.
+	// Of a truncated run, the complete part is decoded.
 	raw, err := base64.RawStdEncoding.DecodeString(plain[:len(plain)/4*4])
 	if err != nil || !printable(raw) {
 		return false
@@ -227,7 +228,7 @@ func printable(raw []byte) bool {
 	return true
 }
 
-// random is the least length at which a mixture of cases and digits is a key; names of that length have dashes or one
+// randomLength is the minimum length at which mixed case and digits are a key; names of that length have dashes or one
 // case, and paths have words.
 const randomLength = 40
 

@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// kustomization is what config/default and the directories below it use of kustomize.
+// kustomization has the fields of kustomize that config/default and the directories below it use.
 type kustomization struct {
 	Resources          []string    `json:"resources"`
 	ConfigMapGenerator []generator `json:"configMapGenerator"`
@@ -70,7 +70,7 @@ func Manifests(images Set, replicas int64) ([]*unstructured.Unstructured, error)
 	return objects, nil
 }
 
-// order is that of applying: what others need first, what refuses changes and what starts pods last.
+// order is the order of applying: dependencies of others first, objects that refuse changes and those that start pods last.
 var order = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"NetworkPolicy", "ConfigMap", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Deployment",
@@ -80,7 +80,7 @@ func rank(o *unstructured.Unstructured) int {
 	if i := slices.Index(order, o.GetKind()); i >= 0 {
 		return i
 	}
-	return len(order) - 1 // what is of another kind goes before what starts pods
+	return len(order) - 1 // other kinds go before those that start pods
 }
 
 func readKustomization(files fs.FS, dir string) (kustomization, error) {
@@ -95,7 +95,7 @@ func readKustomization(files fs.FS, dir string) (kustomization, error) {
 	return k, nil
 }
 
-// directory returns the objects of a directory, with those of the directories that it refers to.
+// directory returns the objects of a directory and of the directories to which it refers.
 func directory(files fs.FS, dir string) ([]*unstructured.Unstructured, error) {
 	k, err := readKustomization(files, dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func directory(files fs.FS, dir string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// ownCRDs is the directory of the CRDs that package crds holds, seen from config.
+// ownCRDs is the directory of the CRDs of package crds, relative to config.
 const ownCRDs = "../api/crds"
 
 func resourceObjects(files fs.FS, name string) ([]*unstructured.Unstructured, error) {
@@ -196,18 +196,18 @@ func (g generator) configMap(images Set) (*unstructured.Unstructured, error) {
 	}}, nil
 }
 
-// replace returns the reference that the set has in place of one in the manifests.
+// replace returns the reference of the set for one in the manifests.
 func (s Set) replace(reference string) string {
-	image, ours := strings.CutPrefix(reference, DefaultPrefix+"/")
-	if !ours {
+	image, own := strings.CutPrefix(reference, DefaultPrefix+"/")
+	if !own {
 		return reference
 	}
 	image, _, _ = strings.Cut(image, ":")
 	return s.Reference(image)
 }
 
-// hash is what kustomize adds to the name of a generated ConfigMap, so that a change of the data gives another name and pods
-// that use it are replaced. The name is not part of it.
+// hash returns the suffix that kustomize adds to the name of a generated ConfigMap, so that pods that use it are replaced
+// when the data change.
 func hash(data map[string]any) (string, error) {
 	content, err := json.Marshal(map[string]any{"kind": "ConfigMap", "name": "", "data": data})
 	if err != nil {
@@ -268,7 +268,7 @@ func Variables() (map[string]string, error) {
 	for _, g := range k.ConfigMapGenerator {
 		for _, literal := range g.Literals {
 			key, value, _ := strings.Cut(literal, "=")
-			if image, ours := strings.CutPrefix(value, DefaultPrefix+"/"); ours {
+			if image, own := strings.CutPrefix(value, DefaultPrefix+"/"); own {
 				image, _, _ = strings.Cut(image, ":")
 				out[image] = key
 			}
@@ -277,7 +277,7 @@ func Variables() (map[string]string, error) {
 	return out, nil
 }
 
-// Encode writes objects as a YAML stream, the same bytes for the same objects.
+// Encode returns objects as a deterministic YAML stream.
 func Encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	var out bytes.Buffer
 	for _, o := range objects {

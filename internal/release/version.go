@@ -1,6 +1,5 @@
-// Package release is what a release consists of: its version, its images, and the manifests that install the operator with
-// exactly these images. Programs of a release have the digests of its images linked in, so that cno installs what was
-// released with it.
+// Package release describes a release: its version, its images, and the manifests that install the operator with exactly
+// these images. The digests of the images are linked into the binaries of a release, so that cno installs its own release.
 package release
 
 import (
@@ -8,7 +7,7 @@ import (
 	"regexp"
 )
 
-// versions is the form of a version, without build metadata, which tags of images cannot have.
+// versions matches a version without build metadata, which tags of images cannot have.
 var versions = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // CheckVersion returns an error unless a release can have the version.

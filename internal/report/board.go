@@ -1,6 +1,6 @@
-// Package report is where loops say how things stand. Each loop keeps its own entry on the board, and replaces
-// it whenever it has looked; the status loop reads the board and publishes the conditions. So no one but that
-// loop writes a status, and a loop that has nothing new to say causes no request.
+// Package report collects the findings of controllers. Each controller replaces its own entry on the board after a
+// reconcile; the status controller reads the board and publishes the conditions. So only that controller writes
+// statuses, and unchanged findings cause no request.
 package report
 
 import (
@@ -12,39 +12,38 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Rollout is what the network controller says about what it rolls out.
+// Rollout is the report of the network controller about the rollout.
 type Rollout struct {
-	// Generation of the Network that it has looked at.
+	// Generation is that of the observed Network.
 	Generation int64
-	// Components are the parts that were rendered, in any order.
+	// Components are the rendered components, in any order.
 	Components []string
-	// Wanted are the workloads that were rendered.
+	// Wanted are the rendered workloads.
 	Wanted []status.Workload
-	// Related are the objects that a person who looks into the network should look at.
+	// Related are the objects that are relevant for diagnosis.
 	Related []Reference
-	// Applied is true once everything that was rendered has been applied.
+	// Applied is true once all rendered objects have been applied.
 	Applied bool
-	// MTU is that of pods in bytes, in what was applied last; 0 if the network does not say, or nothing was applied yet.
+	// MTU is the applied MTU of pods in bytes; 0 if the network does not set it, or nothing was applied yet.
 	MTU int
 }
 
-// Reference names an object or, with an empty Name, all of a kind.
+// Reference identifies an object or, with an empty Name, all objects of a kind.
 type Reference struct{ Group, Resource, Namespace, Name string }
 
-// Board collects what the loops say. Its zero value is empty and ready. Its methods may be called at the same
-// time.
+// Board collects the findings of controllers. The zero value is empty and ready to use. It is safe for concurrent use.
 type Board struct {
 	mu       sync.Mutex
 	findings map[string][]status.Finding
 	awaited  map[string]bool
 	rollout  *Rollout
-	hung     string
+	stalled  string
 	changed  []func()
 	hangs    []func()
 }
 
-// Await makes the board wait for a loop's first report: after a start, the silence of a loop does not mean
-// that all is well.
+// Await registers a controller whose first report is pending: after a start, a missing report does not mean that there
+// are no findings.
 func (b *Board) Await(loop string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,14 +55,14 @@ func (b *Board) Await(loop string) {
 	}
 }
 
-// Awaited returns the names of the loops that have been silent so far, in order.
+// Awaited returns the sorted names of the controllers whose first report is pending.
 func (b *Board) Awaited() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.awaited))
 }
 
-// Report replaces everything that a loop has said by findings; none means that all is well.
+// Report replaces the findings of a controller.
 func (b *Board) Report(loop string, findings ...status.Finding) {
 	b.mu.Lock()
 	same := slices.Equal(b.findings[loop], findings) && !b.awaited[loop]
@@ -78,7 +77,7 @@ func (b *Board) Report(loop string, findings ...status.Finding) {
 	}
 }
 
-// SetRollout replaces what the network controller rolls out.
+// SetRollout replaces the rollout of the network controller.
 func (b *Board) SetRollout(r Rollout) {
 	b.mu.Lock()
 	same := b.rollout != nil && reflect.DeepEqual(*b.rollout, r)
@@ -89,7 +88,7 @@ func (b *Board) SetRollout(r Rollout) {
 	}
 }
 
-// Snapshot returns all findings, ordered by the name of the loop, and the rollout; ready is false until the
+// Snapshot returns all findings, ordered by the name of the controller, and the rollout; ready is false until the
 // network controller has set one.
 func (b *Board) Snapshot() (findings []status.Finding, rollout Rollout, ready bool) {
 	b.mu.Lock()
@@ -103,11 +102,11 @@ func (b *Board) Snapshot() (findings []status.Finding, rollout Rollout, ready bo
 	return findings, *b.rollout, true
 }
 
-// SetHung replaces what the status loop says of rollouts that do not get further, in a sentence; empty if all do.
-func (b *Board) SetHung(what string) {
+// SetStalled replaces the description of stalled rollouts, a sentence; empty if there are none.
+func (b *Board) SetStalled(what string) {
 	b.mu.Lock()
-	same := b.hung == what
-	b.hung = what
+	same := b.stalled == what
+	b.stalled = what
 	listeners := slices.Clone(b.hangs)
 	b.mu.Unlock()
 	if same {
@@ -118,21 +117,21 @@ func (b *Board) SetHung(what string) {
 	}
 }
 
-// OnHung has f called whenever SetHung says something new. f must not block.
-func (b *Board) OnHung(f func()) {
+// OnStalled registers a function that is called whenever SetStalled changes the description. f must not block.
+func (b *Board) OnStalled(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hangs = append(b.hangs, f)
 }
 
-// Hung is what SetHung was told last.
-func (b *Board) Hung() string {
+// Stalled returns the description of stalled rollouts.
+func (b *Board) Stalled() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.hung
+	return b.stalled
 }
 
-// OnChange has f called after every change. f must not block, and may call Snapshot.
+// OnChange registers a function that is called after every change. f must not block, and may call Snapshot.
 func (b *Board) OnChange(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -51,12 +51,12 @@ func TestBoardTellsOnlyWhoAskedThatARolloutHangs(t *testing.T) {
 	var board Board
 	changes, hangs := 0, 0
 	board.OnChange(func() { changes++ })
-	board.OnHung(func() { hangs++ })
+	board.OnStalled(func() { hangs++ })
 	for _, what := range []string{"agent hangs", "agent hangs", ""} {
-		board.SetHung(what)
+		board.SetStalled(what)
 	}
-	if changes != 0 || hangs != 2 || board.Hung() != "" {
-		t.Errorf("%d changes and %d hangs were told, and %q hangs", changes, hangs, board.Hung())
+	if changes != 0 || hangs != 2 || board.Stalled() != "" {
+		t.Errorf("%d changes and %d hangs were reported, and %q is stalled", changes, hangs, board.Stalled())
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package rollout decides how a change goes round the nodes: in steps, each of which has to work before the next, and
-// one kind of change at a time. It is pure; what it decides can be read off the objects again after a crash.
+// Package rollout paces changes on the nodes: in steps, each of which has to be healthy before the next, and one kind of
+// change at a time. It is pure; its state is in the objects, so that it continues after a restart.
 package rollout
 
 import (
@@ -12,67 +12,68 @@ import (
 )
 
 const (
-	// Canaries is on how many nodes a new form of a DaemonSet has to work before it goes to many at once.
+	// Canaries is the number of nodes on which a new revision of a DaemonSet has to work before it is rolled out in larger
+	// steps.
 	Canaries = 2
-	// Settle is how long it has to work there. It is longer than a program takes that starts, finds its configuration
-	// wrong, and ends.
+	// Settle is how long it has to work there. It is longer than a process takes that starts, finds its configuration
+	// invalid, and exits.
 	Settle = 10 * time.Second
 )
 
-// Pod is what the gate needs to know of a pod of a DaemonSet.
+// Pod is the observed state of a pod of a DaemonSet.
 type Pod struct {
-	// Current is true if the pod is of the DaemonSet's present form.
+	// Current is true if the pod is of the DaemonSet's current revision.
 	Current bool
 	Ready   bool
-	// Since is when Ready got its present value.
+	// Since is the time of the last transition of Ready.
 	Since time.Time
 }
 
-// Look is what is known of a DaemonSet that is wanted.
-type Look struct {
-	// Wanted is the object as it was rendered, Live as it is in the cluster; nil if it is not there.
+// Observation is the observed state of a desired DaemonSet.
+type Observation struct {
+	// Wanted is the rendered object, Live the existing one; nil if it does not exist.
 	Wanted manifest.Object
 	Live   *unstructured.Unstructured
 	Pods   []Pod
-	// Gone is how many nodes have a kubelet that does not answer. Their pods are not available, and hold nothing up.
-	Gone int
-	// Hung is true if the rollout has made no progress for too long.
-	Hung bool
-	Now  time.Time
+	// Unreachable is the number of nodes whose kubelet does not report. Their unavailable pods do not block the rollout.
+	Unreachable int
+	// Stalled is true if the rollout has made no progress for too long.
+	Stalled bool
+	Now     time.Time
 }
 
-// Gate returns a DaemonSet with the update strategy that its rollout needs now: one node at a time until the new form
-// has worked on some, then as many at once as was rendered; none while the rollout hangs on pods of the new form. again
-// is after how long the answer may change by itself; 0 is never. What is no DaemonSet, or has another strategy of its
-// own, is returned as it is.
-func Gate(l Look) (o manifest.Object, again time.Duration) {
+// Gate returns a DaemonSet with the update strategy for the current step of its rollout: one node at a time until the new
+// revision works on Canaries nodes, then the rendered maxUnavailable; no update while the rollout is stalled by pods of the
+// new revision. again is the duration after which the result may change without an event; 0 means never. Other objects, and
+// DaemonSets with another strategy, are returned unchanged.
+func Gate(l Observation) (o manifest.Object, again time.Duration) {
 	if l.Live == nil || l.Wanted.Object.GetKind() != "DaemonSet" || !rolling(l.Wanted.Object) {
 		return l.Wanted, 0
 	}
 	switch {
 	case len(differences(l)) > 0:
-		return atOnce(l, 1), 0 // what hung before had another form
+		return atOnce(l, 1), 0 // an earlier revision stalled
 	case finished(l):
 		return l.Wanted, 0
-	case l.Hung && broken(l.Pods):
+	case l.Stalled && broken(l.Pods):
 		return onDelete(l.Wanted), 0
 	}
 	working, next := l.working()
 	if working < min(Canaries, len(l.Pods)) {
 		return atOnce(l, 1), next
 	}
-	if l.Gone == 0 {
+	if l.Unreachable == 0 {
 		return l.Wanted, 0
 	}
 	return atOnce(l, max(1, rendered(l))), 0
 }
 
-// differences are those of the pods' template.
-func differences(l Look) []string {
+// differences returns the differences of the pod templates.
+func differences(l Observation) []string {
 	return plan.Differences(template(l.Wanted.Object), template(l.Live))
 }
 
-// template is an object that has nothing but the template of another.
+// template returns an object with only the pod template of another one.
 func template(o *unstructured.Unstructured) *unstructured.Unstructured {
 	t, _, _ := unstructured.NestedMap(o.Object, "spec", "template")
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": t}}}
@@ -80,13 +81,13 @@ func template(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// finished reports whether every pod on a node that answers is of the present form and available.
-func finished(l Look) bool {
+// finished reports whether every pod on a reachable node is of the current revision and available.
+func finished(l Observation) bool {
 	desired, updated, available := count(l.Live, "desiredNumberScheduled"), count(l.Live, "updatedNumberScheduled"), count(l.Live, "numberAvailable")
-	return count(l.Live, "observedGeneration") >= l.Live.GetGeneration() && updated >= desired-int64(l.Gone) && available >= desired-int64(l.Gone)
+	return count(l.Live, "observedGeneration") >= l.Live.GetGeneration() && updated >= desired-int64(l.Unreachable) && available >= desired-int64(l.Unreachable)
 }
 
-// broken reports whether a pod of the present form is not ready.
+// broken reports whether a pod of the current revision is not ready.
 func broken(pods []Pod) bool {
 	for _, p := range pods {
 		if p.Current && !p.Ready {
@@ -96,9 +97,9 @@ func broken(pods []Pod) bool {
 	return false
 }
 
-// working counts the pods of the present form that have been ready for long enough, and says after how long there
-// will be one more.
-func (l Look) working() (n int, next time.Duration) {
+// working returns the number of pods of the current revision that have been ready for long enough, and the duration after
+// which there will be one more.
+func (l Observation) working() (n int, next time.Duration) {
 	for _, p := range l.Pods {
 		if !p.Current || !p.Ready {
 			continue
@@ -113,16 +114,16 @@ func (l Look) working() (n int, next time.Duration) {
 	return n, next
 }
 
-// rolling reports whether a DaemonSet replaces its pods by itself.
+// rolling reports whether a DaemonSet has the strategy RollingUpdate.
 func rolling(o *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(o.Object, "spec", "updateStrategy", "type")
 	_, surge, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "updateStrategy", "rollingUpdate", "maxSurge")
 	return kind == "RollingUpdate" && !surge
 }
 
-// atOnce has some nodes replaced at once, besides those that are gone: Kubernetes counts these as being replaced.
-func atOnce(l Look, n int) manifest.Object {
-	return withStrategy(l.Wanted, map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": int64(n + l.Gone)}})
+// atOnce sets maxUnavailable to n in addition to the unreachable nodes, which Kubernetes counts as unavailable.
+func atOnce(l Observation, n int) manifest.Object {
+	return withStrategy(l.Wanted, map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxUnavailable": int64(n + l.Unreachable)}})
 }
 
 func onDelete(o manifest.Object) manifest.Object {
@@ -139,8 +140,8 @@ func withStrategy(o manifest.Object, strategy map[string]any) manifest.Object {
 	return manifest.Object{Object: changed, Policy: o.Policy}
 }
 
-// rendered is how many nodes may be replaced at once as it was rendered: a number, or a share of all.
-func rendered(l Look) int {
+// rendered returns the rendered maxUnavailable as a number of nodes.
+func rendered(l Observation) int {
 	value, _, _ := unstructured.NestedFieldNoCopy(l.Wanted.Object.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
 	return share(value, len(l.Pods))
 }
@@ -150,10 +151,10 @@ func count(o *unstructured.Unstructured, field string) int64 {
 	return n
 }
 
-// Healthy reports whether a workload does its work in its present form, on all nodes that answer.
-func Healthy(live *unstructured.Unstructured, gone int) bool {
+// Healthy reports whether a workload is available in its current revision on all reachable nodes.
+func Healthy(live *unstructured.Unstructured, unreachable int) bool {
 	if live.GetKind() == "DaemonSet" {
-		return finished(Look{Live: live, Gone: gone})
+		return finished(Observation{Live: live, Unreachable: unreachable})
 	}
 	done, _ := plan.RolledOut(live)
 	return done

@@ -59,24 +59,24 @@ func TestARolloutGoesOnInSteps(t *testing.T) {
 	long := 2 * Settle
 	for _, tc := range []struct {
 		why   string
-		look  Look
+		look  Observation
 		want  map[string]any
 		again time.Duration
 	}{
-		{"it is new", Look{}, tenPercent(), 0},
-		{"its pods are to change: one node first", Look{Live: live("v1", 100, 100, 100), Pods: pods(100, nil, 0)}, atMost(1), 0},
-		{"nodes that are gone do not hold it up", Look{Live: live("v1", 100, 100, 97), Pods: pods(97, nil, 0), Gone: 3}, atMost(4), 0},
-		{"the first pod is starting", Look{Live: live("v2", 100, 1, 99), Pods: pods(99, nil, 1)}, atMost(1), 0},
-		{"the first pods have just become ready", Look{Live: live("v2", 100, 2, 100), Pods: pods(98, []time.Duration{4 * time.Second, time.Second}, 0)}, atMost(1), 6 * time.Second},
-		{"one works, the other crashes", Look{Live: live("v2", 100, 2, 99), Pods: pods(98, []time.Duration{long}, 1)}, atMost(1), 0},
-		{"both have worked for a while: many at once", Look{Live: live("v2", 100, 2, 100), Pods: pods(98, []time.Duration{long, long}, 0)}, tenPercent(), 0},
-		{"many at once, besides the nodes that are gone", Look{Live: live("v2", 100, 2, 95), Pods: pods(98, []time.Duration{long, long}, 0), Gone: 5}, atMost(15), 0},
-		{"a cluster of one node", Look{Live: live("v2", 1, 1, 1), Pods: pods(0, []time.Duration{0}, 0)}, tenPercent(), 0},
-		{"it hangs on pods of the new form: no further", Look{Live: live("v2", 100, 12, 90), Pods: pods(88, []time.Duration{long, long}, 10), Hung: true}, map[string]any{"type": "OnDelete"}, 0},
-		{"it hangs on pods of the old form: going on is the cure", Look{Live: live("v2", 100, 2, 90), Pods: pods(98, []time.Duration{long, long}, 0), Hung: true}, tenPercent(), 0},
-		{"it hung, and there is something new to roll out", Look{Live: live("v1", 100, 12, 90), Pods: pods(88, nil, 12), Hung: true}, atMost(1), 0},
-		{"it is done", Look{Live: live("v2", 3, 3, 3), Pods: pods(0, []time.Duration{0, 0, 0}, 0)}, tenPercent(), 0},
-		{"it is done but for a node that is gone", Look{Live: live("v2", 3, 2, 2), Pods: pods(1, []time.Duration{0, 0}, 0), Gone: 1}, tenPercent(), 0},
+		{"it is new", Observation{}, tenPercent(), 0},
+		{"its pods are to change: one node first", Observation{Live: live("v1", 100, 100, 100), Pods: pods(100, nil, 0)}, atMost(1), 0},
+		{"unreachable nodes do not delay the rollout", Observation{Live: live("v1", 100, 100, 97), Pods: pods(97, nil, 0), Unreachable: 3}, atMost(4), 0},
+		{"the first pod is starting", Observation{Live: live("v2", 100, 1, 99), Pods: pods(99, nil, 1)}, atMost(1), 0},
+		{"the first pods have just become ready", Observation{Live: live("v2", 100, 2, 100), Pods: pods(98, []time.Duration{4 * time.Second, time.Second}, 0)}, atMost(1), 6 * time.Second},
+		{"one works, the other crashes", Observation{Live: live("v2", 100, 2, 99), Pods: pods(98, []time.Duration{long}, 1)}, atMost(1), 0},
+		{"both have worked for a while: many at once", Observation{Live: live("v2", 100, 2, 100), Pods: pods(98, []time.Duration{long, long}, 0)}, tenPercent(), 0},
+		{"many at once, in addition to the unreachable nodes", Observation{Live: live("v2", 100, 2, 95), Pods: pods(98, []time.Duration{long, long}, 0), Unreachable: 5}, atMost(15), 0},
+		{"a cluster of one node", Observation{Live: live("v2", 1, 1, 1), Pods: pods(0, []time.Duration{0}, 0)}, tenPercent(), 0},
+		{"it hangs on pods of the new form: no further", Observation{Live: live("v2", 100, 12, 90), Pods: pods(88, []time.Duration{long, long}, 10), Stalled: true}, map[string]any{"type": "OnDelete"}, 0},
+		{"it hangs on pods of the old form: going on is the cure", Observation{Live: live("v2", 100, 2, 90), Pods: pods(98, []time.Duration{long, long}, 0), Stalled: true}, tenPercent(), 0},
+		{"it stalled, and there is a new revision", Observation{Live: live("v1", 100, 12, 90), Pods: pods(88, nil, 12), Stalled: true}, atMost(1), 0},
+		{"it is done", Observation{Live: live("v2", 3, 3, 3), Pods: pods(0, []time.Duration{0, 0, 0}, 0)}, tenPercent(), 0},
+		{"it is done except for an unreachable node", Observation{Live: live("v2", 3, 2, 2), Pods: pods(1, []time.Duration{0, 0}, 0), Unreachable: 1}, tenPercent(), 0},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			tc.look.Wanted, tc.look.Now = manifest.Object{Object: daemonSet("v2", tenPercent())}, noon
@@ -94,7 +94,7 @@ func TestStrategiesThatSomebodyChoseAreLeftAlone(t *testing.T) {
 		"surge":     daemonSet("v2", map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1)}}),
 		"on delete": daemonSet("v2", map[string]any{"type": "OnDelete"}),
 	} {
-		got, _ := Gate(Look{Wanted: manifest.Object{Object: o}, Live: live("v1", 3, 3, 3), Now: noon})
+		got, _ := Gate(Observation{Wanted: manifest.Object{Object: o}, Live: live("v1", 3, 3, 3), Now: noon})
 		if got.Object != o {
 			t.Errorf("%s: %v", why, got.Object)
 		}
@@ -104,7 +104,7 @@ func TestStrategiesThatSomebodyChoseAreLeftAlone(t *testing.T) {
 func TestTheGateNeverChangesWhatItIsGiven(t *testing.T) {
 	o := daemonSet("v2", tenPercent())
 	before := o.DeepCopy()
-	Gate(Look{Wanted: manifest.Object{Object: o}, Live: live("v1", 9, 9, 9), Now: noon})
+	Gate(Observation{Wanted: manifest.Object{Object: o}, Live: live("v1", 9, 9, 9), Now: noon})
 	if d := cmp.Diff(before, o); d != "" {
 		t.Error(d)
 	}

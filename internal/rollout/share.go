@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// share resolves what maxUnavailable says for a number of nodes. What cannot be understood is 1.
+// share resolves maxUnavailable for a number of nodes; 1 if it is invalid.
 func share(value any, nodes int) int {
 	v := intstr.Parse(fmt.Sprint(value))
 	n, err := intstr.GetScaledValueFromIntOrPercent(&v, nodes, true)

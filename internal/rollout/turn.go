@@ -6,44 +6,44 @@ import (
 	"github.com/cluster-network-operator/cno/internal/applied"
 )
 
-// Reasons of what is put off, and of what was taken back.
+// The reasons of postponed and of rolled back changes.
 const (
 	ReasonConfigWaits  = "ConfigWaitsForUpgrade"
 	ReasonUpgradeWaits = "UpgradeWaitsForConfig"
 	ReasonRolledBack   = "RolledBack"
 )
 
-// Standing is how things stand when there is something to roll out.
-type Standing struct {
+// State is the state of the cluster and the desired change.
+type State struct {
 	Record  applied.Record
 	History applied.History
-	// Wanted is the specification that is wanted, filled; Version the version of this operator.
+	// Wanted is the filled desired specification; Version the version of this operator.
 	Wanted  applied.Snapshot
 	Version string
 	Images  map[string]string
-	// Migrating is true while the MTU is being changed, which no version may come into.
+	// Migrating is true during an MTU migration, in which the version must not change.
 	Migrating bool
-	// Hung says what hangs, in a sentence; empty if nothing does.
-	Hung string
-	// AutoRollback is true if the user wants a rollout that hangs to be taken back.
+	// Stalled describes the stalled rollouts in a sentence; empty if there are none.
+	Stalled string
+	// AutoRollback is true if a stalled rollout is to be rolled back automatically.
 	AutoRollback bool
 }
 
-// Turn says what may be rolled out now.
+// Turn is the decision about what may be rolled out now.
 type Turn struct {
-	// HoldConfig keeps the specification of the record in effect, HoldVersion the images and the version.
+	// HoldConfig keeps the specification of the record active, HoldVersion the images and the version.
 	HoldConfig, HoldVersion bool
-	// Back is the revision to go back to, with its specification, images and version; nil if there is no reason to.
+	// Back is the revision to roll back to, with its specification, images and version; nil for no rollback.
 	Back *applied.Revision
-	// Reason and Message say why something is held or taken back. Both are empty if nothing is.
+	// Reason and Message are the cause of a postponed or rolled back change. Both are empty if there is none.
 	Reason, Message string
 }
 
-// Next decides whose turn it is. A change of the specification and a new version of the operands exclude each other:
-// whichever comes second waits until the first is healthy, so that what goes wrong has one cause. A rollout that
-// hangs holds nothing up, since what comes next may be its cure, unless the user wants it taken back. What was taken
-// back is not tried again before it has changed.
-func Next(s Standing) Turn {
+// Next decides the next rollout. A change of the specification and a new version of the operands are never rolled out
+// together: the second one waits until the first is healthy, so that a failure has one cause. A stalled rollout does not
+// block the next change, which may repair it, unless AutoRollback is true. A change that was rolled back is not repeated
+// before it has changed.
+func Next(s State) Turn {
 	r := s.Record
 	if r.State == "" || r.Baseline() == nil {
 		return Turn{}
@@ -55,13 +55,13 @@ func Next(s Standing) Turn {
 		return t
 	}
 	config, upgrade := !r.Current().Equal(s.Wanted), r.OperatorVersion != "" && !r.Runs(s.Version, s.Images)
-	busy := (r.Unfinished() || r.Settling) && s.Hung == ""
+	busy := (r.Unfinished() || r.Settling) && s.Stalled == ""
 	switch {
 	case s.Migrating && upgrade:
 		return Turn{HoldVersion: true, Reason: ReasonUpgradeWaits,
 			Message: fmt.Sprintf("version %s waits until the MTU migration, which continues in version %s, has finished and spec.migration is removed", s.Version, r.OperatorVersion)}
 	case busy && upgrade && r.Kind != applied.KindUpgrade:
-		// A change of the change that is under way is no upgrade.
+		// A change during a rollout of a change is no upgrade.
 		return Turn{HoldVersion: true, Reason: ReasonUpgradeWaits,
 			Message: fmt.Sprintf("version %s waits until revision %d of the configuration, which is being rolled out in version %s, is healthy", s.Version, r.Number, r.OperatorVersion)}
 	case config && (upgrade || busy && r.Kind == applied.KindUpgrade):
@@ -71,10 +71,10 @@ func Next(s Standing) Turn {
 	return Turn{}
 }
 
-// back goes back to the last revision that was healthy, when the present one hangs.
-func (s Standing) back() (Turn, bool) {
+// back decides to roll back a stalled rollout to the last healthy revision.
+func (s State) back() (Turn, bool) {
 	r := s.Record
-	if s.Hung == "" || !s.AutoRollback || r.State != applied.StateApplied || !r.Settling || r.Kind == applied.KindRollback {
+	if s.Stalled == "" || !s.AutoRollback || r.State != applied.StateApplied || !r.Settling || r.Kind == applied.KindRollback {
 		return Turn{}, false
 	}
 	good, ok := s.History.Healthy(r.Number)
@@ -82,11 +82,11 @@ func (s Standing) back() (Turn, bool) {
 		return Turn{}, false
 	}
 	return Turn{Back: &good, Reason: ReasonRolledBack, Message: fmt.Sprintf("revision %d of version %s hangs (%s): revision %d of version %s is rolled out again",
-		r.Number, r.OperatorVersion, s.Hung, good.Number, good.OperatorVersion)}, true
+		r.Number, r.OperatorVersion, s.Stalled, good.Number, good.OperatorVersion)}, true
 }
 
-// rejected holds what was taken back: operands if they were new, the specification otherwise.
-func (s Standing) rejected() (Turn, bool) {
+// rejected postpones a change that was rolled back: the operands if they were new, the specification otherwise.
+func (s State) rejected() (Turn, bool) {
 	rejected := s.Record.Rejected
 	t := Turn{Reason: ReasonRolledBack, Message: rejected.Why}
 	switch {

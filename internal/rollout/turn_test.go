@@ -50,7 +50,7 @@ func TestUpgradesAndChangesOfTheConfigurationExcludeEachOther(t *testing.T) {
 		{"an upgrade may cure a change that hangs", under(applied.KindConfig, b, "v1"), b, "v2", "agent hangs", ""},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
-			turn := Next(Standing{Record: tc.record, Wanted: tc.wanted, Version: tc.version, Images: images(tc.version), Hung: tc.hung})
+			turn := Next(State{Record: tc.record, Wanted: tc.wanted, Version: tc.version, Images: images(tc.version), Stalled: tc.hung})
 			got := ""
 			switch {
 			case turn.HoldConfig:
@@ -71,7 +71,7 @@ func TestNoVersionComesIntoAMigration(t *testing.T) {
 	a := snapshot(t, "a")
 	done := applied.Record{State: applied.StateApplied, Applied: a, Number: 3, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindUpgrade}
 	for version, held := range map[string]bool{"v1": false, "v2": true, "v0": true} {
-		turn := Next(Standing{Record: done, Wanted: a, Version: version, Images: images(version), Migrating: true})
+		turn := Next(State{Record: done, Wanted: a, Version: version, Images: images(version), Migrating: true})
 		if turn.HoldVersion != held || held && turn.Reason != ReasonUpgradeWaits || turn.HoldConfig {
 			t.Errorf("version %s: %+v", version, turn)
 		}
@@ -85,19 +85,19 @@ func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
 		{Number: 4, Hash: b.Hash(), Spec: json.RawMessage(b.String()), OperatorVersion: "v1", Outcome: applied.OutcomeApplied},
 	}
 	bad := applied.Record{State: applied.StateApplied, Applied: b, Number: 4, OperatorVersion: "v1", Kind: applied.KindConfig, Settling: true}
-	s := Standing{Record: bad, History: history, Wanted: b, Version: "v1", Hung: "agent crashes", AutoRollback: true}
+	s := State{Record: bad, History: history, Wanted: b, Version: "v1", Stalled: "agent crashes", AutoRollback: true}
 
 	turn := Next(s)
 	if turn.Back == nil || turn.Back.Number != 3 || !strings.Contains(turn.Message, "agent crashes") {
 		t.Fatalf("%+v", turn)
 	}
-	for why, change := range map[string]func(*Standing){
-		"no one asked for it":      func(s *Standing) { s.AutoRollback = false },
-		"it does not hang":         func(s *Standing) { s.Hung = "" },
-		"there is no healthy one":  func(s *Standing) { s.History = history[1:] },
-		"it was healthy before":    func(s *Standing) { s.Record.Settling = false },
-		"it is a way back itself":  func(s *Standing) { s.Record.Kind = applied.KindRollback },
-		"objects are not all sent": func(s *Standing) { s.Record.State, s.Record.Intent = applied.StateApplying, b },
+	for why, change := range map[string]func(*State){
+		"no one asked for it":      func(s *State) { s.AutoRollback = false },
+		"it does not hang":         func(s *State) { s.Stalled = "" },
+		"there is no healthy one":  func(s *State) { s.History = history[1:] },
+		"it was healthy before":    func(s *State) { s.Record.Settling = false },
+		"it is a way back itself":  func(s *State) { s.Record.Kind = applied.KindRollback },
+		"objects are not all sent": func(s *State) { s.Record.State, s.Record.Intent = applied.StateApplying, b },
 	} {
 		other := s
 		change(&other)
@@ -107,11 +107,11 @@ func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
 	}
 
 	back := bad.Begin(applied.Start{Intent: a, Number: 5, OperatorVersion: "v1", Back: true, Rejected: applied.Rejected{Hash: b.Hash(), Why: turn.Message}})
-	held := Next(Standing{Record: back, History: history, Wanted: b, Version: "v1"})
+	held := Next(State{Record: back, History: history, Wanted: b, Version: "v1"})
 	if !held.HoldConfig || held.Reason != ReasonRolledBack {
 		t.Errorf("the bad specification is tried again: %+v", held)
 	}
-	if fixed := Next(Standing{Record: back, History: history, Wanted: snapshot(t, "c"), Version: "v1"}); fixed.HoldConfig {
+	if fixed := Next(State{Record: back, History: history, Wanted: snapshot(t, "c"), Version: "v1"}); fixed.HoldConfig {
 		t.Errorf("another specification is held back: %+v", fixed)
 	}
 }
@@ -121,7 +121,7 @@ func TestABadVersionIsHeldBackWhateverTheSpecification(t *testing.T) {
 	r := applied.Record{State: applied.StateApplied, Applied: a, Number: 5, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindRollback,
 		Rejected: applied.Rejected{Operands: applied.Operands("v2", images("v2")), Why: "v2 hangs"}}
 	for version, want := range map[string]bool{"v2": true, "v3": false} {
-		got := Next(Standing{Record: r, Wanted: snapshot(t, "b"), Version: version, Images: images(version)})
+		got := Next(State{Record: r, Wanted: snapshot(t, "b"), Version: version, Images: images(version)})
 		if got.HoldVersion != want {
 			t.Errorf("%s: %+v", version, got)
 		}

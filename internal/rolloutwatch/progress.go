@@ -13,23 +13,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
-// Workload is how far the rollout of one DaemonSet is.
+// Workload is the progress of the rollout of one DaemonSet.
 type Workload struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Done is on how many of Nodes nodes the pod is of the newest revision and ready.
+	// Done is the number of nodes, of Nodes, with a ready pod of the newest revision.
 	Done  int32 `json:"done"`
 	Nodes int32 `json:"nodes"`
-	// Waiting are the nodes whose pod is not, sorted. It is empty once the rollout has finished.
+	// Waiting are the sorted names of the other nodes. It is empty once the rollout has finished.
 	Waiting []string `json:"waiting,omitempty"`
-	// Observed is false while the controller of DaemonSets has not seen the newest specification.
+	// Observed is false while the DaemonSet controller has not observed the newest generation.
 	Observed bool `json:"observed"`
 }
 
 // Finished reports whether the newest revision runs on all nodes.
 func (p Workload) Finished() bool { return p.Observed && p.Done >= p.Nodes }
 
-// String is a line for people, for example "flanneld: 1 of 3 nodes, waiting for worker-0 and worker-1".
+// String returns a line of text, for example "flanneld: 1 of 3 nodes, waiting for worker-0 and worker-1".
 func (p Workload) String() string {
 	line := fmt.Sprintf("%s: %d of %d nodes", p.Name, p.Done, p.Nodes)
 	if len(p.Waiting) > 0 {
@@ -38,7 +38,7 @@ func (p Workload) String() string {
 	return line
 }
 
-// Progress returns how far the rollout of each of the operator's DaemonSets is, also of those that have finished.
+// Progress returns the progress of the rollout of each of the operator's DaemonSets, including finished ones.
 func Progress(ctx context.Context, c client.Reader) ([]Workload, error) {
 	var sets appsv1.DaemonSetList
 	if err := c.List(ctx, &sets, client.MatchingLabels{manifest.LabelManagedBy: manifest.ManagedBy}); err != nil {

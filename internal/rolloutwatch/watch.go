@@ -1,4 +1,4 @@
-// Package rolloutwatch reports the progress of the rollout of a network to a person who waits for it.
+// Package rolloutwatch watches the rollout of a network and prints its progress.
 package rolloutwatch
 
 import (
@@ -21,39 +21,39 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Every is how often the cluster is asked.
+// Every is the poll interval.
 const Every = time.Second
 
-// templateGeneration is the label of a DaemonSet's pods that says which generation of the template they are of.
+// templateGeneration is the label of a DaemonSet's pods with the generation of their template.
 const templateGeneration = "pod-template-generation"
 
-// mostNames is how many nodes a line names.
+// mostNames is the maximum number of nodes that a line names.
 const mostNames = 5
 
-// ErrStalled is wrapped by the error of a rollout that does not get further, ErrRefused by that of a specification that
-// the operator does not apply, ErrTimeout by that of a rollout that takes longer than it is watched.
+// ErrStalled is wrapped by the error of a stalled rollout, ErrRefused by that of a specification that the operator does not
+// apply, ErrTimeout by that of a rollout that does not finish in time.
 var (
 	ErrStalled = errors.New("the rollout is stalled")
 	ErrRefused = errors.New("the operator refuses the specification")
 	ErrTimeout = errors.New("the rollout did not finish in time")
 )
 
-// wayBack ends the errors of rollouts that do not get further.
+// wayBack is the end of the errors of stalled rollouts.
 const wayBack = ". To return to the last healthy revision: cno rollback"
 
 // Watcher watches one rollout. All fields must be set.
 type Watcher struct {
 	Client client.Reader
-	// Namespace is the operator's.
+	// Namespace is that of the operator.
 	Namespace string
-	// Out gets a line whenever something has changed.
+	// Out receives a line for each change.
 	Out io.Writer
-	// Now is the clock, for the time that each line begins with.
+	// Now is the clock for the times of lines.
 	Now func() time.Time
 
-	began time.Time
-	said  string
-	// cause is what keeps the rollout from finishing, as the conditions say.
+	began   time.Time
+	printed string
+	// cause is the cause in the conditions that prevents the rollout from finishing.
 	cause string
 }
 
@@ -64,7 +64,7 @@ func (w *Watcher) Rollout(ctx context.Context, generation int64) error {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	for {
-		done, err := w.look(ctx, generation)
+		done, err := w.poll(ctx, generation)
 		if done || err != nil {
 			return err
 		}
@@ -76,26 +76,26 @@ func (w *Watcher) Rollout(ctx context.Context, generation int64) error {
 	}
 }
 
-// ended is the error for a context that ended before the rollout did.
+// ended returns the error for a context that ended before the rollout.
 func (w *Watcher) ended(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("wait for the rollout (%s): %w", w.said, err)
+		return fmt.Errorf("wait for the rollout (%s): %w", w.printed, err)
 	}
-	cause := w.said
-	if w.cause != "" && w.cause != w.said {
+	cause := w.printed
+	if w.cause != "" && w.cause != w.printed {
 		cause = strings.Trim(cause+"; "+w.cause, "; ")
 	}
 	return fmt.Errorf("%w: %s%s", ErrTimeout, cause, wayBack)
 }
 
-// look asks once, and says what is new.
-func (w *Watcher) look(ctx context.Context, generation int64) (done bool, err error) {
+// poll reads the state once and prints changes.
+func (w *Watcher) poll(ctx context.Context, generation int64) (done bool, err error) {
 	var network operatorv1.Network
 	if err := w.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
 		return w.failed(ctx, "read network", err)
 	}
 	if network.Status.ObservedGeneration < generation {
-		return false, w.say("waiting for the operator to see the change")
+		return false, w.print("waiting for the operator to see the change")
 	}
 	conditions := map[string]osv1.OperatorCondition{}
 	for _, c := range network.Status.Conditions {
@@ -125,15 +125,15 @@ func (w *Watcher) look(ctx context.Context, generation int64) (done bool, err er
 		if len(lines) == 0 {
 			lines = []string{cmp.Or(progressing.Message, "waiting for the operator to confirm that all pods are ready")}
 		}
-		return false, w.say(strings.Join(lines, "; "))
+		return false, w.print(strings.Join(lines, "; "))
 	}
 	if degraded.Status == osv1.ConditionTrue {
-		return true, w.say("applied; degraded: " + degraded.Message)
+		return true, w.print("applied; degraded: " + degraded.Message)
 	}
-	return true, w.say(fmt.Sprintf("applied and healthy: revision %d", record.Number))
+	return true, w.print(fmt.Sprintf("applied and healthy: revision %d", record.Number))
 }
 
-// failed is the error of a request; one that was cut off by the end of the context is no news.
+// failed returns the error of a request; nil if the end of the context canceled it.
 func (w *Watcher) failed(ctx context.Context, what string, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, w.ended(ctx.Err())
@@ -149,7 +149,7 @@ func (w *Watcher) record(ctx context.Context) (applied.Record, error) {
 	return applied.Decode(cm.Data)
 }
 
-// workloads says of each DaemonSet that is not done how many nodes are, and which are not.
+// workloads describes the progress of each unfinished DaemonSet.
 func (w *Watcher) workloads(ctx context.Context) ([]string, error) {
 	all, err := Progress(ctx, w.Client)
 	if err != nil {
@@ -164,9 +164,9 @@ func (w *Watcher) workloads(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// newestRevision returns whether a pod is of the newest revision. The generation of the template alone does not decide it:
-// a template that returns to an earlier form keeps the pods of that form, whose hash is the same and whose generation is
-// older. A DaemonSet whose pacing changes keeps its pods as well.
+// newestRevision reports whether a pod is of the newest revision. The generation of the template is not sufficient: after a
+// rollback of the template, pods of the earlier revision are kept, which have the same hash and an older generation. A
+// change of the updateStrategy also keeps the pods.
 func newestRevision(d *appsv1.DaemonSet, pods []corev1.Pod) func(*corev1.Pod) bool {
 	newest, known := d.Annotations[appsv1.DeprecatedTemplateGeneration]
 	s := d.Status
@@ -190,12 +190,12 @@ func ready(p *corev1.Pod) bool {
 	})
 }
 
-// say writes a line that is not the one before.
-func (w *Watcher) say(line string) error {
-	if line == w.said {
+// print writes a line unless it equals the previous one.
+func (w *Watcher) print(line string) error {
+	if line == w.printed {
 		return nil
 	}
-	w.said = line
+	w.printed = line
 	_, err := fmt.Fprintf(w.Out, "%6.1fs  %s\n", w.Now().Sub(w.began).Seconds(), line)
 	return err
 }

@@ -109,7 +109,7 @@ func TestARolloutIsDoneWhenItsPodsAreReady(t *testing.T) {
 		row.change(w)
 		var out bytes.Buffer
 		f := Watcher{Client: w, Namespace: "ns", Out: &out, Now: time.Now}
-		if got, err := f.look(t.Context(), 2); got != row.done || err != nil || !strings.Contains(out.String(), row.line) {
+		if got, err := f.poll(t.Context(), 2); got != row.done || err != nil || !strings.Contains(out.String(), row.line) {
 			t.Errorf("%s: done %v, %v:\n%s", row.why, got, err, &out)
 		}
 	}

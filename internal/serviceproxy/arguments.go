@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// The rules of this package, as refusals name them.
+// The values of Refusal.Rule of this package.
 const (
 	RuleNotAllowed   = "kube-proxy-not-allowed"
 	RuleDuration     = "kube-proxy-sync-period"
@@ -18,23 +18,22 @@ const (
 	RuleOverride     = "kube-proxy-override"
 	RuleValue        = "kube-proxy-value"
 	RuleValueCount   = "kube-proxy-value-count"
-	RuleSaidTwice    = "kube-proxy-said-twice"
+	RuleSetTwice     = "kube-proxy-said-twice"
 	RuleTogether     = "kube-proxy-together"
 	RuleClusterPools = "kube-proxy-cluster-pools"
 	RuleClusterCIDR  = "kube-proxy-cluster-cidr"
 	RuleMode         = "kube-proxy-mode"
 )
 
-// argument is a flag of kube-proxy that stands for fields of its configuration.
+// argument is a flag of kube-proxy that sets fields of its configuration.
 type argument struct {
-	// list says that the flag may be given more than once, and with several values in one, with commas between.
+	// list is true if the flag may be given more than once, and with several values separated by commas.
 	list bool
-	// set parses one value and writes it. The values of a list are added one by one.
+	// set parses one value and sets it. The values of a list are added one by one.
 	set func(c *Config, value string) error
 }
 
-// apply translates arguments, and returns everything that is wrong with them. Names are taken in their order, so
-// that the same arguments give the same errors.
+// apply translates arguments and returns all errors in them. It sorts the names, so that the errors are deterministic.
 func apply(c *Config, arguments map[string][]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	known := translated()
@@ -79,7 +78,7 @@ func (a argument) apply(c *Config, values []string, at *field.Path) field.ErrorL
 	return errs
 }
 
-// remedy is what to do about a flag that kube-proxy does not have.
+// remedy returns the remedy for a flag that kube-proxy does not have.
 func remedy(name string) string {
 	if close, ok := closest(name); ok {
 		return "did you mean " + close + "?"
@@ -87,8 +86,8 @@ func remedy(name string) string {
 	return "remove it"
 }
 
-// closest finds the flag that a name was probably to be: the one flag that it begins, dashes aside, or one that
-// differs in a few letters.
+// closest returns the flag for a misspelled name: the only one with this prefix, ignoring dashes, or one that differs in a
+// few letters.
 func closest(name string) (string, bool) {
 	flags := sorted(translated())
 	bare := func(s string) string { return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s)) }

@@ -16,12 +16,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// criticalOOMScore is what the kubelet gives to pods of priority system-node-critical. kube-proxy's own default is
-// lower, and to lower it takes a capability that its container does not have.
+// criticalOOMScore is the OOM score that the kubelet sets for pods of priority system-node-critical. kube-proxy's default
+// is lower, which would require a capability that its container does not have.
 const criticalOOMScore = -997
 
-// Configuration is what kube-proxy reads, from a filled specification. It serves metrics on a port of the loopback address.
-// keepConntrackMax is that of facts.Cluster.
+// Configuration returns the configuration of kube-proxy for a filled specification. It serves metrics on a port of the loopback
+// address. keepConntrackMax is that of facts.Cluster.
 func Configuration(spec *operatorv1.NetworkSpec, metricsPort uint16, keepConntrackMax bool) (*Config, error) {
 	settings := spec.KubeProxyConfig
 	if settings == nil {
@@ -54,7 +54,7 @@ func Configuration(spec *operatorv1.NetworkSpec, metricsPort uint16, keepConntra
 	if c.ClusterCIDR == "" && c.DetectLocalMode == localClusterCIDR {
 		c.ClusterCIDR = strings.Join(poolCIDRs(spec), ",")
 	}
-	// An argument of the user for either of the two is an order to size the table.
+	// If the user sets one of the two arguments, kube-proxy sizes the table.
 	if keepConntrackMax && c.Conntrack.MaxPerCore == nil && c.Conntrack.Min == nil {
 		c.Conntrack.MaxPerCore, c.Conntrack.Min = new(int32), new(int32)
 	}
@@ -65,13 +65,13 @@ func Configuration(spec *operatorv1.NetworkSpec, metricsPort uint16, keepConntra
 	return c, nil
 }
 
-// bindsIPv6 reports whether the ports for probes and metrics are those of IPv6.
+// bindsIPv6 reports whether the addresses for probes and metrics are IPv6 addresses.
 func bindsIPv6(c *Config) bool {
 	a, err := parseAddress(c.BindAddress)
 	return err == nil && a.Is6()
 }
 
-// metricsAddress is where kube-proxy serves its metrics.
+// metricsAddress returns the address of kube-proxy's metrics.
 func metricsAddress(c *Config, port uint16) netip.AddrPort {
 	if bindsIPv6(c) {
 		return netip.AddrPortFrom(netip.IPv6Loopback(), port)
@@ -79,7 +79,7 @@ func metricsAddress(c *Config, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 }
 
-// MetricsUpstream is the address on which a kube-proxy with a configuration serves its metrics.
+// MetricsUpstream returns the address of the metrics of a kube-proxy with a configuration.
 func MetricsUpstream(c *Config) (netip.AddrPort, error) {
 	address, err := netip.ParseAddrPort(c.MetricsBindAddress)
 	if err != nil {
@@ -88,19 +88,19 @@ func MetricsUpstream(c *Config) (netip.AddrPort, error) {
 	return address, nil
 }
 
-// Unprivileged is the configuration of the container that goes on to run: all but the sysctls of connection tracking, which the init
-// container has set. kube-proxy compares them at each start and ends if one differs that it cannot write, so another program on the node that
-// changes one, such as TuneD, would stop it for good.
+// Unprivileged returns the configuration of the main container: without the sysctls of connection tracking, which the init container
+// sets. kube-proxy compares them at each start and exits if one differs that it cannot write, so that another process on the node that
+// changes one, such as TuneD, would stop it permanently.
 func Unprivileged(c *Config) *Config {
 	out := c.DeepCopy()
-	// In each field 0 keeps what the node has.
+	// 0 keeps the value of the node.
 	out.Conntrack = kubeproxyv1alpha1.KubeProxyConntrackConfiguration{
 		MaxPerCore: new(int32), Min: new(int32), TCPEstablishedTimeout: new(metav1.Duration), TCPCloseWaitTimeout: new(metav1.Duration),
 	}
 	return out
 }
 
-// verbosity is the verbosity of Kubernetes' programs that OpenShift documents for a log level.
+// verbosity returns the verbosity of Kubernetes components that OpenShift documents for a log level.
 func verbosity(level osv1.LogLevel) logsv1.VerbosityLevel {
 	switch level {
 	case osv1.Debug:
@@ -113,7 +113,7 @@ func verbosity(level osv1.LogLevel) logsv1.VerbosityLevel {
 	return 2
 }
 
-// Encode writes a configuration as YAML, without what is null or empty text: both mean kube-proxy's default.
+// Encode returns a configuration as YAML without nulls and empty texts, which both mean kube-proxy's defaults.
 func Encode(c *Config) (string, error) {
 	raw, err := yaml.Marshal(c)
 	if err != nil {
@@ -144,8 +144,8 @@ func prune(tree map[string]any) {
 	}
 }
 
-// CheckArguments are the arguments of the operator's binary with which it checks, before kube-proxy starts on the node $(NODE_NAME), that the
-// kernel has what the mode needs, and that the API server answers.
+// CheckArguments returns the arguments of the operator's binary for the check before kube-proxy starts on the node $(NODE_NAME): whether the
+// kernel supports the mode, and the API server is reachable.
 func CheckArguments(c *Config, spec *operatorv1.NetworkSpec) []string {
 	args := append([]string{"check-proxy-mode", "--node=$(NODE_NAME)", "--mode=" + string(c.Mode)}, families(spec)...)
 	switch {
@@ -157,7 +157,7 @@ func CheckArguments(c *Config, spec *operatorv1.NetworkSpec) []string {
 	return args
 }
 
-// families are the flags for the families of the pools for pods; IPv4 if there is none, as kube-proxy binds then.
+// families returns the flags for the IP families of the pools; that of IPv4 if there is none, to which kube-proxy binds then.
 func families(spec *operatorv1.NetworkSpec) []string {
 	var out []string
 	for _, cidr := range poolCIDRs(spec) {

@@ -10,12 +10,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// defaultSyncPeriod is how often kube-proxy goes over its rules without a reason. It is kube-proxy's own.
+// defaultSyncPeriod is the interval at which kube-proxy syncs its rules without changes. It is kube-proxy's own default.
 const defaultSyncPeriod = 30 * time.Second
 
-// Default makes explicit whether the component kube-proxy is deployed, and, if the operator runs kube-proxy, its bind address, its period, its
-// mode, and the bridge by which it recognizes pods. The mode is nftables where the oldest kernel is new enough for it, or not known, and
-// iptables elsewhere; once recorded, it stays until the user names another one.
+// Default makes explicit whether the component kube-proxy is deployed, and, if the operator runs kube-proxy, its bind address, its sync period,
+// its mode, and the bridge by which it recognizes pods. The mode is nftables if the oldest kernel supports it or is unknown, and iptables
+// otherwise; once recorded, it stays until the user sets another one.
 func Default(spec, prev *operatorv1.NetworkSpec, t provider.Traits, f facts.Cluster) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
 	deploy := Deployed(spec, t)
@@ -50,13 +50,13 @@ func Default(spec, prev *operatorv1.NetworkSpec, t provider.Traits, f facts.Clus
 	return out
 }
 
-// The arguments that say how kube-proxy recognizes pods of its node.
+// The arguments for the way in which kube-proxy recognizes pods of its node.
 const (
 	localArgument  = "detect-local-mode"
 	bridgeArgument = "pod-bridge-interface"
 )
 
-// recognizes reports whether arguments say how kube-proxy recognizes pods of its node.
+// recognizes reports whether arguments set the way in which kube-proxy recognizes pods of its node.
 func recognizes(settings *osv1.ProxyConfig) bool {
 	for _, name := range []string{localArgument, bridgeArgument, "pod-interface-name-prefix", "cluster-cidr"} {
 		if len(settings.ProxyArguments[name]) > 0 {
@@ -66,7 +66,7 @@ func recognizes(settings *osv1.ProxyConfig) bool {
 	return false
 }
 
-// bindAddress is what the argument says, else all addresses of the family of the first pool.
+// bindAddress returns the address in the argument, or else all addresses of the IP family of the first pool.
 func bindAddress(spec *operatorv1.NetworkSpec, settings *osv1.ProxyConfig) string {
 	var said Config
 	apply(&said, arguments(settings), nil)
@@ -79,7 +79,7 @@ func bindAddress(spec *operatorv1.NetworkSpec, settings *osv1.ProxyConfig) strin
 	return "0.0.0.0"
 }
 
-// syncPeriod is what the argument says, else the default.
+// syncPeriod returns the period in the argument, or else the default.
 func syncPeriod(settings *osv1.ProxyConfig) string {
 	var said Config
 	apply(&said, arguments(settings), nil)
@@ -89,10 +89,10 @@ func syncPeriod(settings *osv1.ProxyConfig) string {
 	return defaultSyncPeriod.String()
 }
 
-// nftablesKernel is the version of Linux before which kube-proxy refuses nftables.
+// nftablesKernel returns the minimum version of Linux with which kube-proxy supports nftables.
 func nftablesKernel() facts.KernelVersion { return facts.KernelVersion{Major: 5, Minor: 13} }
 
-// defaultMode is the mode for the nodes that there are.
+// defaultMode returns the mode for the nodes of the cluster.
 func defaultMode(f facts.Cluster) string {
 	least := nftablesKernel()
 	if unknown := f.OldestKernel == (facts.KernelVersion{}); unknown || f.OldestKernel.AtLeast(least.Major, least.Minor) {

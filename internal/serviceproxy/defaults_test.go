@@ -78,7 +78,7 @@ func TestDefaultsOfANetworkThatRunsKubeProxyItself(t *testing.T) {
 		{"settings are explicit without the component", proxysettings.Network(nil), nil, false, settings("proxy-mode=nftables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
 		{"the component recognizes pods in the same way", component, nil, true, settings("proxy-mode=nftables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
 		{"the mode is kept", proxysettings.Network(nil), proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=iptables")}), false, settings("proxy-mode=iptables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
-		{"the user says how pods are recognized", proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=10.128.0.0/14")}), nil, false, settings("cluster-cidr=10.128.0.0/14", "proxy-mode=nftables")},
+		{"the user sets how pods are recognized", proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=10.128.0.0/14")}), nil, false, settings("cluster-cidr=10.128.0.0/14", "proxy-mode=nftables")},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := filled(t, tc.spec, tc.prev, own, facts.Cluster{})

@@ -1,9 +1,8 @@
-// Package serviceproxy is the settings of Kubernetes' own service proxy, kube-proxy: what spec.kubeProxyConfig may have, its defaults, and the
-// configuration objects that kube-proxy reads. The component kube-proxy uses it, and the networks that run kube-proxy in pods of their own.
-// It is pure.
+// Package serviceproxy validates and defaults spec.kubeProxyConfig, and renders the configuration objects of kube-proxy, the service proxy of
+// Kubernetes. The component kube-proxy uses it, and so do networks that run kube-proxy in their own pods. It is pure.
 //
-// kube-proxy gets a configuration object, not flags. spec.kubeProxyConfig.proxyArguments has the names of the flags
-// of kube-proxy all the same; each is translated into the field it stands for, or refused by name.
+// kube-proxy gets a configuration object, not flags. spec.kubeProxyConfig.proxyArguments nevertheless has the names of the
+// flags of kube-proxy; each is translated into its field, or refused by name.
 package serviceproxy
 
 import (
@@ -16,13 +15,13 @@ import (
 const (
 	// ImageVariable is the environment variable of the operator that names the image of kube-proxy.
 	ImageVariable = "KUBE_PROXY_IMAGE"
-	// HealthzPort is where kube-proxy answers probes, and load balancers that ask whether a node can take traffic,
-	// on all addresses of a node. It is kube-proxy's own default.
+	// HealthzPort is the port, on all addresses of a node, on which kube-proxy answers probes and the health checks of load
+	// balancers. It is kube-proxy's own default.
 	HealthzPort = 10256
-	// ModeArgument is the argument that the mode is recorded in: the specification has no field for it.
+	// ModeArgument is the argument in which the mode is recorded: the specification has no field for it.
 	ModeArgument = "proxy-mode"
 
-	// kubeProxyVersion is the version of kube-proxy whose flags and fields this package knows.
+	// kubeProxyVersion is the version of kube-proxy whose flags and fields this package supports.
 	kubeProxyVersion = "1.36"
 )
 
@@ -33,10 +32,10 @@ const (
 	ModeIPVS     = "ipvs"
 )
 
-// Config is what kube-proxy reads.
+// Config is the configuration of kube-proxy.
 type Config = kubeproxyv1alpha1.KubeProxyConfiguration
 
-// Deployed reports whether the component kube-proxy is deployed by a specification, which need not be filled.
+// Deployed reports whether a specification, which need not be filled, deploys the component kube-proxy.
 func Deployed(spec *operatorv1.NetworkSpec, t provider.Traits) bool {
 	if spec.DeployKubeProxy != nil {
 		return *spec.DeployKubeProxy
@@ -44,7 +43,7 @@ func Deployed(spec *operatorv1.NetworkSpec, t provider.Traits) bool {
 	return !t.ServiceProxy
 }
 
-// runs reports whether the operator runs kube-proxy by a specification, as a component or in pods of the network.
+// runs reports whether the operator runs kube-proxy with a specification, as a component or in pods of the network.
 func runs(spec *operatorv1.NetworkSpec, t provider.Traits) bool {
 	return t.KubeProxy.Own || Deployed(spec, t)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// refused returns why a flag that kube-proxy has, or had, may not be given, or "".
+// refused returns the reason why a flag that kube-proxy has, or had, must not be set; "" if there is none.
 func refused(name string, values []string) string {
 	switch name {
 	case "metrics-port", "healthz-port":
@@ -29,8 +29,7 @@ func refused(name string, values []string) string {
 	return ""
 }
 
-// tolerated reports whether an argument is ignored: those that objects of old OpenShift clusters carry, and that
-// have always had no effect.
+// tolerated reports whether an argument is ignored: those in objects of old OpenShift clusters that never had an effect.
 func tolerated(name string, values []string) bool {
 	return name == "metrics-port" && slices.Equal(values, []string{"9101"}) ||
 		name == "healthz-port" && slices.Equal(values, []string{"10256"})

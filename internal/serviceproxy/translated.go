@@ -13,8 +13,8 @@ import (
 	kubeproxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
 )
 
-// translated maps the names of flags to what they set. Source: the flags of kube-proxy 1.36, cmd/kube-proxy/app in
-// k8s.io/kubernetes, and the ranges that its validation allows.
+// translated maps the names of flags to the fields that they set. Source: the flags of kube-proxy 1.36, cmd/kube-proxy/app
+// in k8s.io/kubernetes, and the ranges that its validation allows.
 func translated() map[string]argument {
 	all := map[string]argument{}
 	for _, group := range []map[string]argument{general(), local(), iptables(), ipvs(), conntrack(), logging()} {
@@ -54,7 +54,7 @@ func general() map[string]argument {
 	}
 }
 
-// setQPS reads a rate. 0 would be taken for "not set", as it is by the flag.
+// setQPS parses a rate. 0 would mean "not set", as in the flag.
 func setQPS(c *Config, v string) error {
 	n, err := strconv.ParseFloat(v, 32)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -64,7 +64,7 @@ func setQPS(c *Config, v string) error {
 	return nil
 }
 
-// local are the flags that say which traffic comes from pods of the node.
+// local returns the flags for the detection of traffic from pods of the node.
 func local() map[string]argument {
 	return map[string]argument{
 		"cluster-cidr": {list: true, set: func(c *Config, v string) error {
@@ -81,15 +81,15 @@ func local() map[string]argument {
 	}
 }
 
-// iptables are the flags that began with iptables mode. Those that are about periods hold in nftables mode too, as
-// they do on kube-proxy's command line.
+// iptables returns the flags of the iptables mode. Those for periods also affect the nftables mode, as on kube-proxy's
+// command line.
 func iptables() map[string]argument {
 	return map[string]argument{
 		"iptables-localhost-nodeports": boolean(func(c *Config, v bool) { c.IPTables.LocalhostNodePorts = &v }),
 		"iptables-masquerade-bit":      integer(0, 31, func(c *Config, v int32) { c.IPTables.MasqueradeBit = &v }),
 		"iptables-sync-period":         duration(1, setSyncPeriod),
 		"iptables-min-sync-period": duration(0, func(c *Config, v time.Duration) {
-			// As a flag 0 means at once; as a field it means "not set", which is 1s.
+			// As a flag 0 means immediately; as a field it means "not set", which is 1s.
 			v = max(v, 1)
 			c.IPTables.MinSyncPeriod.Duration, c.NFTables.MinSyncPeriod.Duration = v, v
 		}),
@@ -147,7 +147,7 @@ func logging() map[string]argument {
 	}
 }
 
-// addVModule reads pattern=level.
+// addVModule parses pattern=level.
 func addVModule(c *Config, v string) error {
 	pattern, level, ok := strings.Cut(v, "=")
 	n, err := parseInt(level, 0, math.MaxInt32)

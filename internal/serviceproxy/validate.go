@@ -16,15 +16,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// The modes of finding local traffic.
+// The modes of detecting local traffic.
 const (
 	localClusterCIDR         kubeproxyv1alpha1.LocalMode = "ClusterCIDR"
 	localBridgeInterface     kubeproxyv1alpha1.LocalMode = "BridgeInterface"
 	localInterfaceNamePrefix kubeproxyv1alpha1.LocalMode = "InterfaceNamePrefix"
 )
 
-// Validate checks spec.kubeProxyConfig. Next to a network that serves services itself nothing may be set in it, but
-// for the bind address that means all addresses: objects of OpenShift carry that.
+// Validate checks spec.kubeProxyConfig. With a network that serves Services itself nothing may be set in it, except the
+// bind address for all addresses, which objects of OpenShift have.
 func Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
 	path := field.NewPath("spec", "kubeProxyConfig")
 	settings := spec.KubeProxyConfig
@@ -102,14 +102,14 @@ func validateFields(settings *osv1.ProxyConfig, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// validateFamily refuses an address to bind to of an IP family that no pool has: kube-proxy takes its family for the cluster's.
+// validateFamily refuses a bind address of an IP family that no pool has: kube-proxy uses its family as that of the cluster.
 func validateFamily(spec *operatorv1.NetworkSpec, text string, at *field.Path) field.ErrorList {
 	a, err := parseAddress(text)
 	if err != nil || a.IsUnspecified() || len(spec.ClusterNetwork) == 0 {
 		return nil
 	}
 	for _, pool := range spec.ClusterNetwork {
-		// What is not a network is refused elsewhere.
+		// Invalid networks are refused elsewhere.
 		if p, err := parseCIDR(pool.CIDR); err != nil || p.Addr().Is4() == a.Is4() {
 			return nil
 		}
@@ -118,7 +118,7 @@ func validateFamily(spec *operatorv1.NetworkSpec, text string, at *field.Path) f
 	return field.ErrorList{rules.KubeProxyBindFamily.Invalid(at, text, family, family)}
 }
 
-// validateTwice refuses what is said by a field and by an argument, unless both say the same.
+// validateTwice refuses a value that a field and an argument set, unless both are equal.
 func validateTwice(settings *osv1.ProxyConfig, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(argument, child string) {
@@ -134,7 +134,7 @@ func validateTwice(settings *osv1.ProxyConfig, c *Config, path *field.Path) fiel
 	return errs
 }
 
-// validatePeriods refuses a least period that is longer than the period.
+// validatePeriods refuses a minimum period that is longer than the period.
 func validatePeriods(settings *osv1.ProxyConfig, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(argument string, least, period time.Duration) {
@@ -154,8 +154,7 @@ func validatePeriods(settings *osv1.ProxyConfig, c *Config, path *field.Path) fi
 	return errs
 }
 
-// validateLocal checks the arguments that say which traffic comes from pods of the node, and where NodePorts are
-// served.
+// validateLocal checks the arguments for the detection of local traffic and the addresses of NodePorts.
 func validateLocal(c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, need := range []struct {
@@ -182,8 +181,8 @@ func validateLocal(c *Config, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePools requires an argument that replaces pools which kube-proxy cannot take. The field is that of the argument: the
-// pools are valid, and Network.config of OpenShift, which has them too, has no field that could resolve this.
+// validatePools requires an argument that replaces pools which kube-proxy does not support. The error is that of the argument:
+// the pools are valid, and Network.config of OpenShift, which also has them, has no field that could resolve this.
 func validatePools(spec *operatorv1.NetworkSpec, c *Config, path *field.Path) field.ErrorList {
 	if c.ClusterCIDR != "" || c.DetectLocalMode != "" && c.DetectLocalMode != localClusterCIDR || onePerFamily(poolCIDRs(spec)) {
 		return nil
@@ -191,21 +190,21 @@ func validatePools(spec *operatorv1.NetworkSpec, c *Config, path *field.Path) fi
 	return field.ErrorList{rules.KubeProxyPools.Required(path.Key("detect-local-mode"))}
 }
 
-// validateClusterCIDR refuses a cluster-cidr that leaves out a pool of its IP family: kube-proxy would take the pods of that
-// for clients outside of the cluster.
+// validateClusterCIDR refuses a cluster-cidr that omits a pool of its IP family: kube-proxy would treat its pods as clients
+// outside of the cluster.
 func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !onePerFamily(strings.Split(c.ClusterCIDR, ",")) {
-		return nil // kube-proxy takes one of each, which is said already
+		return nil // kube-proxy accepts one of each, which is refused already
 	}
 	for _, text := range strings.Split(c.ClusterCIDR, ",") {
-		told, err := netip.ParsePrefix(text)
+		cidr, err := netip.ParsePrefix(text)
 		if err != nil {
-			continue // there is none, or it is refused already
+			continue // not set, or refused already
 		}
 		for _, pool := range poolCIDRs(spec) {
 			p, err := netip.ParsePrefix(pool)
-			if err != nil || netaddr.Contains(told, p) || !netaddr.SameFamily(told, p) {
+			if err != nil || netaddr.Contains(cidr, p) || !netaddr.SameFamily(cidr, p) {
 				continue
 			}
 			errs = append(errs, rules.KubeProxyClusterCIDR.Invalid(path.Key("cluster-cidr"), text, pool))
@@ -214,8 +213,7 @@ func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *Config, path *field.Pa
 	return errs
 }
 
-// onePerFamily reports whether no IP family has two networks. What is not a network does not count: a third party
-// refuses it.
+// onePerFamily reports whether no IP family has two networks. It ignores invalid networks, which are refused elsewhere.
 func onePerFamily(cidrs []string) bool {
 	seen := map[bool]bool{}
 	for _, s := range cidrs {
@@ -240,7 +238,7 @@ func poolCIDRs(spec *operatorv1.NetworkSpec) []string {
 	return cidrs
 }
 
-// arguments are the arguments without the type that the API has for their values.
+// arguments returns the arguments without the API type of their values.
 func arguments(settings *osv1.ProxyConfig) map[string][]string {
 	plain := make(map[string][]string, len(settings.ProxyArguments))
 	for name, values := range settings.ProxyArguments {
@@ -249,7 +247,7 @@ func arguments(settings *osv1.ProxyConfig) map[string][]string {
 	return plain
 }
 
-// firstIsIPv6 reports whether the first pool for pods is one of IPv6.
+// firstIsIPv6 reports whether the first pool for pods is an IPv6 pool.
 func firstIsIPv6(spec *operatorv1.NetworkSpec) bool {
 	if len(spec.ClusterNetwork) == 0 {
 		return false

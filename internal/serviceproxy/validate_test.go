@@ -54,7 +54,7 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 			[]string{"proxyArguments[--proxy_mode]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; did you mean proxy-mode?"}},
 		{"nothing like it", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("turbo=true")},
 			[]string{"proxyArguments[turbo]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; remove it"}},
-		{"the operator's own flags, and one that is gone", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("metrics-port=1", "healthz-port=2", "feature-gates=A=true", "udp-timeout=1s")},
+		{"the operator's own flags, and a removed one", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("metrics-port=1", "healthz-port=2", "feature-gates=A=true", "udp-timeout=1s")},
 			[]string{
 				"proxyArguments[feature-gates]: kube-proxy-override: kube-proxy --feature-gates cannot be overridden",
 				"proxyArguments[healthz-port]: kube-proxy-override: kube-proxy --healthz-port cannot be overridden",

@@ -16,25 +16,25 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// The errors of these parsers go on from the value that was written: "30" has no unit; write 30s.
+// The errors of these parsers continue the value: "30" has no unit; write 30s.
 
 // problem is the error of a parser: a sentence with its arguments.
 type problem struct {
-	says rules.Sentence
-	args []any
+	sentence rules.Sentence
+	args     []any
 }
 
-func (p *problem) Error() string { return p.says.Detail(p.args...) }
+func (p *problem) Error() string { return p.sentence.Detail(p.args...) }
 
-// invalid is the error of a parser about the value of a field.
+// invalid returns the field error for the error of a parser.
 func invalid(path *field.Path, value string, err error) *field.Error {
 	if p, ok := errors.AsType[*problem](err); ok {
-		return p.says.Invalid(path, value, p.args...)
+		return p.sentence.Invalid(path, value, p.args...)
 	}
 	return rules.KubeProxyValue.Invalid(path, value, err)
 }
 
-// parseDuration reads a duration of at least the given one.
+// parseDuration parses a duration of at least least.
 func parseDuration(s string, least time.Duration) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(s, 64); err == nil && n != 0 && !math.IsInf(n, 0) && !math.IsNaN(n) {
 		return 0, &problem{rules.KubeProxyUnit, []any{s}}
@@ -51,7 +51,7 @@ func parseDuration(s string, least time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// parseInt reads a whole number from lo to hi.
+// parseInt parses a whole number from lo to hi.
 func parseInt(s string, lo, hi int32) (int32, error) {
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil || n < int64(lo) || n > int64(hi) {
@@ -63,7 +63,7 @@ func parseInt(s string, lo, hi int32) (int32, error) {
 	return int32(n), nil
 }
 
-// parseBool reads true or false. What else the flags of Go programs take (1, T) is not offered, but taken.
+// parseBool parses true or false. It also accepts the other values of Go flags (1, T), which messages do not mention.
 func parseBool(s string) (bool, error) {
 	b, err := strconv.ParseBool(s)
 	if err != nil {
@@ -72,7 +72,7 @@ func parseBool(s string) (bool, error) {
 	return b, nil
 }
 
-// parseWord reads one of the words allowed, in their own case.
+// parseWord parses one of the allowed words, which are case-sensitive.
 func parseWord(s string, allowed ...string) (string, error) {
 	if slices.Contains(allowed, s) {
 		return s, nil
@@ -85,7 +85,7 @@ func parseWord(s string, allowed ...string) (string, error) {
 	return "", fmt.Errorf("is none of %s", strings.Join(allowed, ", "))
 }
 
-// parseAddress reads an IP address without a zone.
+// parseAddress parses an IP address without a zone.
 func parseAddress(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	switch {
@@ -97,11 +97,11 @@ func parseAddress(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// parseCIDR reads a network without host bits.
+// parseCIDR parses a network without host bits.
 func parseCIDR(s string) (netip.Prefix, error) { return netaddr.ParseCIDR(s) }
 
-// parseName reads the name of a network interface, or the beginning of one: the kernel takes 15 bytes without
-// spaces and slashes.
+// parseName parses the name of a network interface, or its prefix: the kernel allows 15 bytes without spaces and
+// slashes.
 func parseName(s string) (string, error) {
 	if s == "" || len(s) > 15 || strings.ContainsAny(s, "/ \t\n") {
 		return "", fmt.Errorf("is not the name of a network interface: 1 to 15 letters without spaces and slashes")

@@ -1,12 +1,12 @@
-// Package suggest finds what a person probably meant to write.
+// Package suggest finds corrections of misspelled words.
 //
 // It is pure.
 package suggest
 
 import "strings"
 
-// Closest returns the candidate with the smallest Distance to a word, not counting upper and lower case, and
-// whether there is one within the limit. Of several equally close ones the first counts.
+// Closest returns the candidate with the smallest Distance to a word, ignoring case, and whether there is one within the
+// limit. Of several equally close ones it returns the first.
 func Closest(word string, candidates []string, limit int) (string, bool) {
 	best, found := "", false
 	for _, c := range candidates {
@@ -19,8 +19,8 @@ func Closest(word string, candidates []string, limit int) (string, bool) {
 }
 
 // Distance returns the number of letters to insert, delete or replace to turn a into b (Levenshtein's distance),
-// and whether that is within the limit. Beyond the limit the number means nothing; long words that differ much
-// cost no time.
+// and whether that is within the limit. Beyond the limit the number has no meaning; long words that differ much
+// are not compared completely.
 func Distance(a, b string, limit int) (int, bool) {
 	if limit < 0 || len(a) > 4*(len(b)+limit) || len(b) > 4*(len(a)+limit) {
 		return 0, false
@@ -43,8 +43,8 @@ func Distance(a, b string, limit int) (int, bool) {
 	return d, d <= limit
 }
 
-// nextRow turns the distances of the first i-1 letters into those of the first i, the last of which is r, and
-// returns the least of them.
+// nextRow updates the distances of the first i-1 letters to those of the first i, the last of which is r, and returns the
+// smallest one.
 func nextRow(row []int, i int, r rune, to []rune) int {
 	diagonal, least := row[0], i
 	row[0] = i

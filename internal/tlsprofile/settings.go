@@ -1,5 +1,4 @@
-// Package tlsprofile turns the TLS profile that administrators choose for a whole OpenShift cluster into what programs
-// are configured with. It reads nothing: the profile comes in as the API has it.
+// Package tlsprofile converts the TLS profile of an OpenShift cluster into settings of TLS servers. It is pure.
 package tlsprofile
 
 import (
@@ -10,28 +9,28 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// The values of spec.tlsAdherence of an APIServer. Clusters whose API does not have the field have it empty. What is neither
-// is taken for Strict, so that a value of the future is not taken for the lax one.
+// The values of spec.tlsAdherence of an APIServer. It is empty in clusters whose API does not have the field. Unknown values
+// count as strict, so that a future value does not count as the lax one.
 const (
-	// LegacyAdherence leaves components that never followed the profile with their own defaults.
+	// LegacyAdherence keeps the defaults of components that never used the profile.
 	LegacyAdherence = "LegacyAdheringComponentsOnly"
-	// StrictAdherence has all components follow the profile.
+	// StrictAdherence applies the profile to all components.
 	StrictAdherence = "StrictAllComponents"
 )
 
-// Settings are what a program that serves TLS is told. The zero value leaves programs with their own defaults.
+// Settings are the settings of TLS servers. The zero value means the servers' own defaults.
 type Settings struct {
 	// MinVersion is the oldest version of the protocol: VersionTLS10 to VersionTLS13. Empty in the zero value only.
 	MinVersion string
-	// CipherSuites are those of the profile that Go can do, by the names of IANA, in the profile's order, without those of
-	// TLS 1.3, which cannot be chosen. It is empty if MinVersion is VersionTLS13, or if there are none.
+	// CipherSuites are the suites of the profile that Go supports, by their IANA names, in the profile's order, without those of
+	// TLS 1.3, which cannot be configured. It is empty if MinVersion is VersionTLS13, or if there are none.
 	CipherSuites []string
-	// Ciphers are those of the profile by the names of OpenSSL, in its order. Those of TLS 1.3 have the names of IANA.
+	// Ciphers are the suites of the profile by their OpenSSL names, in its order. Those of TLS 1.3 have the IANA names.
 	Ciphers []string
 }
 
-// Resolve returns the settings for a profile and an adherence. Without a profile, strict adherence takes the
-// Intermediate one, as the API server does, and any other leaves programs alone. So does legacy adherence always.
+// Resolve returns the settings for a profile and an adherence. Without a profile, strict adherence uses the Intermediate
+// one, as the API server does, and an empty adherence returns the zero value. Legacy adherence always returns the zero value.
 func Resolve(profile *configv1.TLSSecurityProfile, adherence string) Settings {
 	switch {
 	case adherence == LegacyAdherence, profile == nil && adherence == "":
@@ -55,7 +54,7 @@ func Resolve(profile *configv1.TLSSecurityProfile, adherence string) Settings {
 	return s
 }
 
-// specOf returns what a profile says. One that names no type, or an empty Custom one, is Intermediate.
+// specOf returns the specification of a profile. One without type, and an empty Custom one, mean Intermediate.
 func specOf(profile *configv1.TLSSecurityProfile) configv1.TLSProfileSpec {
 	if profile.Type == configv1.TLSProfileCustomType && profile.Custom != nil {
 		return profile.Custom.TLSProfileSpec
@@ -66,8 +65,8 @@ func specOf(profile *configv1.TLSSecurityProfile) configv1.TLSProfileSpec {
 	return *configv1.TLSProfiles[configv1.TLSProfileIntermediateType]
 }
 
-// Apply configures a server of this project. It follows the settings as far as they are secure: never below TLS 1.2, and
-// never with a suite that Go calls insecure. If no suite is left, Go's own choice stays.
+// Apply configures a server of this project with the secure part of the settings: at least TLS 1.2, and without suites that
+// Go considers insecure. If no suite is left, it keeps Go's defaults.
 func (s Settings) Apply(config *tls.Config) {
 	config.MinVersion = max(versions[s.MinVersion], tls.VersionTLS12)
 	config.CipherSuites = nil
@@ -78,8 +77,8 @@ func (s Settings) Apply(config *tls.Config) {
 	}
 }
 
-// Flags are the flags --tls-min-version and --tls-cipher-suites of this project's programs that follow the settings as far as Apply does.
-// The zero value has none: programs have their own defaults.
+// Flags returns the flags --tls-min-version and --tls-cipher-suites of this project's binaries for the same settings as Apply; none for the
+// zero value.
 func (s Settings) Flags() []string {
 	if s.IsZero() {
 		return nil
@@ -101,8 +100,8 @@ func (s Settings) Flags() []string {
 	return flags
 }
 
-// Usable reports whether Apply can follow the choice of suites: it cannot if the profile allows TLS 1.2 and names no secure
-// suite for it that Go has.
+// Usable reports whether Apply can use the suites: it cannot if the profile allows TLS 1.2 and has no secure suite for it
+// that Go supports.
 func (s Settings) Usable() bool {
 	if s.IsZero() || s.MinVersion == string(configv1.VersionTLS13) {
 		return true
@@ -110,7 +109,7 @@ func (s Settings) Usable() bool {
 	return slices.ContainsFunc(tls.CipherSuites(), func(have *tls.CipherSuite) bool { return slices.Contains(s.CipherSuites, have.Name) })
 }
 
-// IsZero reports whether programs are left with their own defaults.
+// IsZero reports whether servers use their own defaults.
 func (s Settings) IsZero() bool { return s.MinVersion == "" }
 
 // Equal reports whether two settings are the same.
@@ -118,7 +117,7 @@ func (s Settings) Equal(o Settings) bool {
 	return s.MinVersion == o.MinVersion && slices.Equal(s.CipherSuites, o.CipherSuites) && slices.Equal(s.Ciphers, o.Ciphers)
 }
 
-// NginxProtocols is the value of nginx's ssl_protocols: all versions from MinVersion on. It is empty in the zero value.
+// NginxProtocols returns the value of nginx's ssl_protocols: all versions from MinVersion on; "" for the zero value.
 func (s Settings) NginxProtocols() string {
 	names := []string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
 	if version, ok := versions[s.MinVersion]; ok {
@@ -127,7 +126,7 @@ func (s Settings) NginxProtocols() string {
 	return ""
 }
 
-// NginxCiphers is the value of nginx's ssl_ciphers. It is empty with TLS 1.3 alone.
+// NginxCiphers returns the value of nginx's ssl_ciphers; "" with only TLS 1.3.
 func (s Settings) NginxCiphers() string {
 	if s.MinVersion == string(configv1.VersionTLS13) {
 		return ""

@@ -168,7 +168,7 @@ func FuzzResolve(f *testing.F) {
 // certificate is a server's; its key is one for ECDSA.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
-	authority, err := certs.NewAuthority("test", time.Now(), time.Hour)
+	authority, err := certs.NewCA("test", time.Now(), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

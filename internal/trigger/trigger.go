@@ -1,5 +1,5 @@
-// Package trigger starts a pass of a loop from wherever something has changed that is no Kubernetes object of its
-// own: the board, a watch that came later, a timer.
+// Package trigger triggers reconciles of a controller for events that are no watched Kubernetes objects: changes of the
+// board, watches that are added later, timers.
 package trigger
 
 import (
@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// pass is the one request of a loop that always looks at everything.
+// pass is the request of a controller that always reconciles everything.
 var pass = reconcile.Request{}
 
-// Trigger asks one loop for a pass. Its zero value is ready; a loop listens to it by watching its Source. Passes
-// that are asked for while one waits are one.
+// Trigger requests reconciles of one controller, which watches its Source. The zero value is ready to use. Requests are
+// merged while one is pending.
 type Trigger struct {
-	// Delay is how long a pass waits for more of the same. 0 is not at all.
+	// Delay is how long requests are batched; 0 means not at all.
 	Delay time.Duration
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type Trigger struct {
 	pending bool
 }
 
-// Fire asks for a pass. Before the loop listens, it is noted.
+// Fire requests a reconcile. Before the controller watches Source, the request is kept.
 func (t *Trigger) Fire() {
 	t.mu.Lock()
 	queue := t.queue
@@ -44,7 +44,7 @@ func (t *Trigger) Fire() {
 	queue.Add(pass)
 }
 
-// Source is what the loop watches.
+// Source returns the source for the controller.
 func (t *Trigger) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		t.mu.Lock()
@@ -58,7 +58,7 @@ func (t *Trigger) Source() source.Source {
 	})
 }
 
-// Handler makes every event of a watch fire the trigger.
+// Handler returns a handler that fires the trigger for every event of a watch.
 func (t *Trigger) Handler() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		if t.Delay > 0 {

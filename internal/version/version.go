@@ -1,9 +1,9 @@
-// Package version is the version of the programs of this module. Release builds set it at link time:
+// Package version has the version of the binaries of this module. Release builds set it at link time:
 //
 //	go build -ldflags "-X github.com/cluster-network-operator/cno/internal/version.linked=v1.2.3"
 package version
 
-// Default is the version of a build that was not given one.
+// Default is the version of a build without a linked version.
 const Default = "v0.1.0"
 
 // linked is set by the linker, and nowhere else.

@@ -1,6 +1,5 @@
-// Package diagnostics deploys what checks the connectivity of the cluster: a target on every node that answers, and a few
-// sources that connect to targets and to the API server. What they are told to check, and what follows from the results,
-// is the business of the controller connectivitycheck; nothing depends on either.
+// Package diagnostics deploys the connectivity checks of the cluster: a target on every node, and a few sources that connect to targets and to the API server.
+// The controller connectivitycheck configures the checks and evaluates the results. Nothing depends on either.
 package diagnostics
 
 import (
@@ -14,11 +13,11 @@ import (
 const (
 	// Name is the name of the component in conditions.
 	Name = "NetworkDiagnostics"
-	// SourceImageVariable is the environment variable of the operator that names the image of the sources.
+	// SourceImageVariable is the operator's environment variable with the image of the sources.
 	SourceImageVariable = "NETWORK_CHECK_SOURCE_IMAGE"
-	// TargetImageVariable names that of the targets.
+	// TargetImageVariable is the one with the image of the targets.
 	TargetImageVariable = "NETWORK_CHECK_TARGET_IMAGE"
-	// OwnImageVariable names the operator's own image, which has both programs, for where the others are not set.
+	// OwnImageVariable is the one with the operator's image, which has both binaries and is the default.
 	OwnImageVariable = facts.OperatorImage
 )
 
@@ -28,23 +27,22 @@ type Component struct{}
 // New returns the component.
 func New() provider.Component { return Component{} }
 
-// Name is NetworkDiagnostics.
+// Name returns NetworkDiagnostics.
 func (Component) Name() string { return Name }
 
-// Enabled is always true: whether anything is deployed is also said by the cluster's configuration, which Observe reads
-// and which takes precedence.
+// Enabled always returns true: the cluster's configuration, which Observe reads, takes precedence over the specification.
 func (Component) Enabled(*operatorv1.NetworkSpec) bool { return true }
 
-// Validate finds nothing wrong: there is one switch.
+// Validate returns no errors: the component has no settings.
 func (Component) Validate(*operatorv1.NetworkSpec, provider.Traits) field.ErrorList { return nil }
 
-// Default fills nothing in.
+// Default sets nothing.
 func (Component) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {
 	return spec.DeepCopy()
 }
 
-// CheckChange refuses nothing: traffic does not depend on being looked at.
+// CheckChange returns nothing: traffic does not depend on diagnostics.
 func (Component) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
 
-// Fields are those of the pipeline alone: spec.disableNetworkDiagnostics.
+// Fields returns none: spec.disableNetworkDiagnostics is a field of the pipeline.
 func (Component) Fields() []provider.Field { return nil }

@@ -108,10 +108,10 @@ func TestWhereAndWhetherToCheckIsSaidByTheCluster(t *testing.T) {
 		{"plain Kubernetes", api{kinds: []schema.GroupVersionKind{kindCheck}}, false, true},
 		{"plain Kubernetes, and turned off", api{kinds: []schema.GroupVersionKind{kindCheck}}, true, false},
 		{"the kind is served and the object missing", api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}}, false, true},
-		{"OpenShift, which says nothing", said(configv1.NetworkDiagnostics{}), true, false},
-		{"OpenShift says so", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}), true, true},
-		{"OpenShift says not", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}), false, false},
-		{"OpenShift says where", said(placed), true, true},
+		{"OpenShift without a mode", said(configv1.NetworkDiagnostics{}), true, false},
+		{"OpenShift enables it", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}), true, true},
+		{"OpenShift disables it", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}), false, false},
+		{"OpenShift sets the placement", said(placed), true, true},
 	} {
 		out := render(t, tc.from, &operatorv1.NetworkSpec{DisableNetworkDiagnostics: tc.disabled}, cluster(3))
 		if got := len(out.Objects) > 0; got != tc.want || out.Unavailable != "" {

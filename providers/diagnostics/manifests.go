@@ -19,13 +19,13 @@ import (
 //go:embed assets/*.yaml
 var assets embed.FS
 
-// renderer is what was observed.
+// renderer is the observed state.
 type renderer struct {
 	enabled, served bool
-	said            configv1.NetworkDiagnostics
+	configured      configv1.NetworkDiagnostics
 }
 
-// Render makes the objects of sources and targets, in the order in which to apply them; none if they are not wanted.
+// Render returns the objects of sources and targets, in the order of application; none if checks are disabled.
 func (r renderer) Render(_ *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	switch {
 	case !r.enabled:
@@ -51,13 +51,13 @@ func (r renderer) Render(_ *operatorv1.NetworkSpec, f facts.Cluster) (provider.O
 	manifest.AddAsset[corev1.Service](&out, "service-source", nil)
 	manifest.AddAsset[corev1.Service](&out, "service-target", nil)
 	manifest.AddAsset(&out, "daemonset", func(d *appsv1.DaemonSet) {
-		place(&d.Spec.Template.Spec, target, r.said.TargetPlacement.NodeSelector, r.said.TargetPlacement.Tolerations)
+		place(&d.Spec.Template.Spec, target, r.configured.TargetPlacement.NodeSelector, r.configured.TargetPlacement.Tolerations)
 	})
 	manifest.AddAsset(&out, "deployment", func(d *appsv1.Deployment) {
 		d.Spec.Replicas = &replicas
 		main := &d.Spec.Template.Spec.Containers[0]
 		main.Args = append(main.Args, f.TLS.Flags()...)
-		place(&d.Spec.Template.Spec, source, r.said.SourcePlacement.NodeSelector, r.said.SourcePlacement.Tolerations)
+		place(&d.Spec.Template.Spec, source, r.configured.SourcePlacement.NodeSelector, r.configured.SourcePlacement.Tolerations)
 	})
 	objects, err := out.Result()
 	if err != nil {
@@ -66,7 +66,7 @@ func (r renderer) Render(_ *operatorv1.NetworkSpec, f facts.Cluster) (provider.O
 	return provider.Output{Objects: objects}, nil
 }
 
-// image is the one that a variable names, or else the operator's own.
+// image returns the image in a variable; the operator's image if it is not set.
 func image(images facts.Images, variable string) (string, error) {
 	if ref := images[variable]; ref != "" {
 		return ref, nil
@@ -74,7 +74,7 @@ func image(images facts.Images, variable string) (string, error) {
 	return images.Get(OwnImageVariable, "connectivity checks (or "+variable+")")
 }
 
-// place says what runs where. What the user says of a place takes the place of the default.
+// place sets the image and the placement. User settings replace the defaults.
 func place(pod *corev1.PodSpec, image string, selector map[string]string, tolerations []corev1.Toleration) {
 	for i := range pod.Containers {
 		pod.Containers[i].Image = image

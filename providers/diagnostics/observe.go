@@ -15,29 +15,29 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// unserved is what the status says where there can be no checks.
+// unserved is the message if the API for checks is not available.
 const unserved = "The API server does not serve PodNetworkConnectivityCheck.controlplane.operator.openshift.io; connectivity is not checked. Apply config/crds to have it."
 
-// Observe reads the cluster's configuration, which says whether and where to check, and looks whether there can be checks.
+// Observe reads the configuration of diagnostics, and whether the API for checks is available.
 func (Component) Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	seen := renderer{enabled: connectivity.Enabled(nil, spec.DisableNetworkDiagnostics), served: true}
 	if r == nil {
 		return seen, nil
 	}
-	said, err := configuration(ctx, r)
+	configured, err := configuration(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if said != nil {
-		seen.said, seen.enabled = *said, connectivity.Enabled(said, spec.DisableNetworkDiagnostics)
+	if configured != nil {
+		seen.configured, seen.enabled = *configured, connectivity.Enabled(configured, spec.DisableNetworkDiagnostics)
 	}
 	seen.served, err = serves(r, operatorcontrolplanev1alpha1.GroupVersion.WithKind("PodNetworkConnectivityCheck").GroupKind())
 	return seen, err
 }
 
-// configuration returns what the cluster's configuration says of diagnostics, nil where there is none.
+// configuration returns the diagnostics settings in the cluster's configuration; nil if there are none.
 func configuration(ctx context.Context, r client.Reader) (*configv1.NetworkDiagnostics, error) {
-	// A reader with a cache would wait for a kind that no one serves.
+	// A cached reader would wait for an unavailable API.
 	if served, err := serves(r, configv1.GroupVersion.WithKind("Network").GroupKind()); !served || err != nil {
 		return nil, err
 	}
@@ -51,10 +51,10 @@ func configuration(ctx context.Context, r client.Reader) (*configv1.NetworkDiagn
 	return &network.Spec.NetworkDiagnostics, nil
 }
 
-// serves reports whether the API server behind a reader serves a kind. A reader that cannot tell has it.
+// serves reports whether a kind is available. It returns true if the reader cannot tell.
 func serves(r client.Reader, gk schema.GroupKind) (bool, error) {
-	c, tells := r.(interface{ RESTMapper() meta.RESTMapper })
-	if !tells {
+	c, ok := r.(interface{ RESTMapper() meta.RESTMapper })
+	if !ok {
 		return true, nil
 	}
 	_, err := c.RESTMapper().RESTMapping(gk)
@@ -62,7 +62,7 @@ func serves(r client.Reader, gk schema.GroupKind) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask whether %s is served: %w", gk, err)
+		return false, fmt.Errorf("check whether %s is available: %w", gk, err)
 	}
 	return true, nil
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Operands are the sources and the targets of connectivity checks.
+// Operands returns the operands: the sources and the targets of connectivity checks.
 func (Component) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: connectivity.Namespace}},

@@ -10,11 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Workloads are the sources and the targets of connectivity checks.
+// Workloads returns the sources and the targets of connectivity checks.
 //
-// Sources are scraped by clients in any namespace, which authenticate. They open TCP connections to every address and port: checks name
-// API servers and load balancers, whose ports differ from cluster to cluster. Servers of DNS answer on port 53, and on port 5353 behind
-// the Service of OpenShift. Targets are reached by sources only, and open no connection.
+// Authenticated clients in any namespace may read the metrics of sources. Sources open TCP connections to all addresses and ports, since checks name API
+// servers and load balancers, whose ports differ between clusters. DNS servers use port 53, and port 5353 behind OpenShift's Service. Only sources connect to
+// targets, and targets open no connections.
 func (Component) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{
@@ -34,7 +34,7 @@ func (Component) Workloads() []provider.Workload {
 	}
 }
 
-// port is one port of a protocol.
+// port returns a port of a protocol.
 func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/serviceproxy"
 )
 
-// Default makes explicit whether kube-proxy is deployed. Where the operator runs kube-proxy, as a component or in pods of the network, it
-// makes the settings explicit, too.
+// Default sets whether kube-proxy is deployed. If the operator runs kube-proxy, as a component or in pods of the network, it makes the settings explicit, too.
 func (Component) Default(spec, prev *operatorv1.NetworkSpec, t provider.Traits, f facts.Cluster) *operatorv1.NetworkSpec {
 	return serviceproxy.Default(spec, prev, t, f)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/serviceproxy"
 )
 
-// Fields says what a change of each of the component's fields means.
+// Fields returns the change class of each of the component's fields.
 func (Component) Fields() []provider.Field {
 	return []provider.Field{
 		{Path: "spec.deployKubeProxy", Class: provider.Rolling, Disruption: provider.ConnectionsReset, Acknowledge: true,

@@ -1,7 +1,6 @@
-// Package kubeproxy deploys Kubernetes' own service proxy beside a network that does not serve services itself, or
-// wherever spec.deployKubeProxy asks for it.
+// Package kubeproxy deploys Kubernetes' kube-proxy for a network that does not implement Services itself, or if spec.deployKubeProxy is true.
 //
-// Its settings are those of package serviceproxy.
+// Package serviceproxy has its settings.
 package kubeproxy
 
 import (
@@ -15,16 +14,16 @@ import (
 const (
 	// Name is the name of the component in conditions.
 	Name = "KubeProxy"
-	// Namespace is where kube-proxy runs.
+	// Namespace is the namespace of kube-proxy.
 	Namespace = "openshift-kube-proxy"
-	// ImageVariable is the environment variable of the operator that names the image.
+	// ImageVariable is the operator's environment variable with the image.
 	ImageVariable = serviceproxy.ImageVariable
 
-	// MetricsPort is where kube-proxy serves metrics, on the loopback address of a node alone. It is the port that
-	// OpenShift uses. Proxies serve them on another port to authorized clients.
+	// MetricsPort is the port for metrics on the loopback address of a node. It is the same as in OpenShift. The metrics proxies serve them on another port to
+	// authorized clients.
 	MetricsPort = 29102
 
-	// appName is the label app of kube-proxy's pods, metricsName that of the proxies of its metrics.
+	// appName is the value of the label app of kube-proxy's pods, metricsName the name of the DaemonSet of metrics proxies.
 	appName, metricsName = "kube-proxy", "kube-proxy-metrics"
 )
 
@@ -34,15 +33,15 @@ type Component struct{}
 // New returns the component.
 func New() provider.Component { return Component{} }
 
-// Name is KubeProxy.
+// Name returns KubeProxy.
 func (Component) Name() string { return Name }
 
-// Enabled reports whether spec.deployKubeProxy is true. It is always set in a filled specification.
+// Enabled reports whether spec.deployKubeProxy is true. It is always set in a defaulted specification.
 func (Component) Enabled(spec *operatorv1.NetworkSpec) bool {
 	return spec.DeployKubeProxy != nil && *spec.DeployKubeProxy
 }
 
-// Validate checks spec.kubeProxyConfig.
+// Validate validates spec.kubeProxyConfig.
 func (Component) Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
 	return serviceproxy.Validate(spec, t)
 }

@@ -22,17 +22,17 @@ import (
 var assets embed.FS
 
 const (
-	// ConfigKey is the key of the ConfigMap proxy-config that holds the configuration. The init container reads it.
+	// ConfigKey is the key of the ConfigMap proxy-config with the configuration of the init container.
 	ConfigKey = "kube-proxy-config.yaml"
-	// UnprivilegedConfigKey is the key of the same ConfigMap that holds the configuration of the container that goes on to run.
+	// UnprivilegedConfigKey is the key of the same ConfigMap with the configuration of the long-running container.
 	UnprivilegedConfigKey = "kube-proxy-unprivileged-config.yaml"
-	// hashAnnotation makes pods of another configuration other pods, so that they are replaced.
+	// hashAnnotation is the pod annotation with a hash of the configuration. Pods restart when it changes.
 	hashAnnotation = "networkoperator.openshift.io/config-hash"
 )
 
 type renderer struct{}
 
-// Render makes the objects of kube-proxy, in the order in which to apply them.
+// Render returns the objects of kube-proxy, in the order of application.
 func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	c, err := serviceproxy.Configuration(spec, MetricsPort, f.KeepConntrackMax)
 	if err != nil {
@@ -82,13 +82,13 @@ func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort)
 	pod := &d.Spec.Template.Spec
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
-			containers[i].Image = image // but see setCheck
+			containers[i].Image = image // except for setCheck
 			containers[i].Env = append(containers[i].Env, api.Env()...)
 		}
 	}
 }
 
-// setCheck sets the first init container, which checks that the kernel has what the mode needs, and that the API server answers.
+// setCheck configures the first init container, which checks that the kernel supports the mode, and that the API server responds.
 func setCheck(d *appsv1.DaemonSet, image string, c *serviceproxy.Config, spec *operatorv1.NetworkSpec) {
 	check := &d.Spec.Template.Spec.InitContainers[0]
 	check.Image, check.Args = image, serviceproxy.CheckArguments(c, spec)

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Observe reads nothing: all that kube-proxy needs is in the specification and among the facts.
+// Observe reads nothing: kube-proxy depends only on the specification and the facts.
 func (Component) Observe(context.Context, client.Reader, *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	return renderer{}, nil
 }

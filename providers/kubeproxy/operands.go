@@ -5,7 +5,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Operands is kube-proxy, which leaves no files on nodes, and the proxies of its metrics.
+// Operands returns the operands: kube-proxy, which leaves no files on nodes, and its metrics proxies.
 func (Component) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: "openshift-kube-proxy", Protected: true}},

@@ -7,8 +7,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// CheckChange returns what the table of fields refuses, which is nothing: established connections survive a restart of
-// kube-proxy with other settings, its start and its end. Whether anything else serves Services, the pipeline checks.
+// CheckChange returns every unsafe change, according to Fields. There is none: established connections survive a restart of kube-proxy with other settings,
+// its start and its end. The pipeline checks whether any other component implements Services.
 func (c Component) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	return provider.CheckFields(prev, next, c.Fields())
 }

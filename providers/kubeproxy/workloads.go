@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Workloads is kube-proxy, and the proxies of its metrics.
+// Workloads returns the DaemonSets of kube-proxy and of its metrics proxies.
 func (Component) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: appName, Placed: true, Rolling: true, Env: []string{"NODE_NAME", facts.ServiceHostVariable, facts.ServicePortVariable}},

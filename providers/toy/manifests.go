@@ -22,7 +22,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Render turns a filled specification into objects.
+// Render returns the objects of a defaulted specification.
 func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	image, err := f.Images.Get(Image, "the toy network's agents")
 	if err != nil {
@@ -55,7 +55,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	return out, nil
 }
 
-// nodes gives each node a block.
+// nodes assigns a block to each node.
 func (o observed) nodes(spec *operatorv1.NetworkSpec, f facts.Cluster) (table agentconfig.Nodes, without []string, err error) {
 	var pools []nodeblocks.Pool
 	for i, p := range spec.ClusterNetwork {

@@ -1,6 +1,6 @@
-// Package toy is the network of docs/adding-a-network.md: a block of the pools for each node, plain routes between nodes, and nothing
-// more. Tests run it; no release installs it. It shows the least that a network consists of: the operator's side is here, the agent's in
-// node, and what both agree on in agentconfig.
+// Package toy is the network of docs/adding-a-network.md: a block of the pools for each node, and plain routes between nodes. Tests use it; no release
+// installs it. It shows the minimum of a network: this package is the operator's provider, package node the agent, and package agentconfig their shared
+// configuration.
 package toy
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	// Type is the name in spec.defaultNetwork.type.
 	Type operatorv1.NetworkType = "Toy"
-	// Image is the environment variable that names the agents' image.
+	// Image is the operator's environment variable with the agents' image.
 	Image = "TOY_IMAGE"
 
 	namespace = "openshift-toy"
@@ -38,42 +38,43 @@ func New() Toy { return Toy{} }
 
 var _ provider.Provider = Toy{}
 
-// Traits says what the network can do.
+// Traits returns the capabilities of the network.
 func (Toy) Traits() provider.Traits { return provider.Traits{Type: Type, HostPrefix: true} }
 
-// Validate finds nothing: the network has no settings, and the pipeline validates the pools by its traits.
+// Validate returns no errors: the network has no settings, and the pipeline validates the pools according to Traits.
 func (Toy) Validate(*operatorv1.NetworkSpec) field.ErrorList { return nil }
 
-// Default fills nothing.
+// Default sets nothing.
 func (Toy) Default(spec, _ *operatorv1.NetworkSpec, _ facts.Cluster) *operatorv1.NetworkSpec {
 	return spec
 }
 
-// CheckChange finds nothing: the pipeline checks the pools and the type.
+// CheckChange returns nothing: the pipeline checks the pools and the type.
 func (Toy) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
 
-// Fields are none.
+// Fields returns none.
 func (Toy) Fields() []provider.Field { return nil }
 
-// Workloads are the agents.
+// Workloads returns the agents.
 func (Toy) Workloads() []provider.Workload {
 	return []provider.Workload{{Name: app, Placed: true, Rolling: true, Env: []string{"NODE_NAME"}}}
 }
 
-// Operands are the namespace and the agents.
+// Operands returns the namespace and the agents.
 func (Toy) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces: []provider.OperandNamespace{{Name: namespace, Protected: true, Installed: true}},
 		Agents:     []provider.Agent{{Namespace: namespace, Name: app, Files: []string{"/etc/cni/net.d/10-toy.conflist", "/var/lib/cno/toy"}}},
+		Plugins:    []string{"toy"},
 		ConfigMaps: []string{configMap},
 		Images:     []provider.Image{{Variable: Image, Name: "toy"}},
 	}
 }
 
-// observed are the blocks that nodes hold.
+// observed has the current blocks of nodes.
 type observed struct{ held map[string][]netip.Prefix }
 
-// Observe reads the table that was rendered before, so that nodes keep their blocks.
+// Observe reads the previously rendered table, so that nodes keep their blocks.
 func (Toy) Observe(ctx context.Context, r client.Reader, _ *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	o := observed{held: map[string][]netip.Prefix{}}
 	if r == nil {

@@ -1,4 +1,4 @@
-// Package agentconfig is what the operator and the agents of the toy network agree on: the file toy.json, and the table of nodes in
+// Package agentconfig has the configuration that the operator shares with the agents of the toy network: the file toy.json, and the table of nodes in
 // nodes.json. It is pure.
 package agentconfig
 
@@ -10,32 +10,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
-// Version is the version of the format of toy.json.
+// Version is the format version of toy.json.
 const Version = 1
 
-// The names of the files.
+// Names of the files.
 const (
 	FileName  = "toy.json"
 	NodesFile = "nodes.json"
 )
 
-// Config is toy.json.
+// Config is the content of toy.json.
 type Config struct {
 	Version int `json:"version"`
-	// NodesFile is where the table of nodes is.
+	// NodesFile is the path of the table of nodes.
 	NodesFile string `json:"nodesFile"`
-	// ConfDir and BinDir are the directories of CNI.
+	// ConfDir and BinDir are the CNI directories.
 	ConfDir string `json:"confDir"`
 	BinDir  string `json:"binDir"`
-	// MultiNetwork says whether pods may have further networks, which the shim multus-shim attaches.
+	// MultiNetwork is true if pods may have additional networks, which multus-shim attaches.
 	MultiNetwork bool `json:"multiNetwork,omitempty"`
-	// Socket is where the agent serves CNI; below /run.
+	// Socket is the Unix socket on which the agent serves CNI; below /run.
 	Socket string `json:"socket"`
-	// StateDir is where the attachments of pods are kept.
+	// StateDir has the attachments of pods.
 	StateDir string `json:"stateDir"`
-	// ProcSys is where the kernel's settings are; elsewhere than /proc/sys if that is read-only in the container.
+	// ProcSys is the directory of kernel parameters. It differs from /proc/sys if that is read-only in the container.
 	ProcSys string `json:"procSys"`
-	// HealthAddress is the host and port on which health and metrics are served.
+	// HealthAddress is the HOST:PORT of the health and metrics endpoints.
 	HealthAddress string `json:"healthAddress"`
 }
 
@@ -47,13 +47,13 @@ func Default() Config {
 	}
 }
 
-// Decode reads toy.json. The result is not validated.
+// Decode decodes toy.json. The result is not validated.
 func Decode(data []byte) (Config, error) { return agentfile.Decode(FileName, data, Default()) }
 
 // Encode returns the content of toy.json.
 func (c Config) Encode() ([]byte, error) { return agentfile.Encode(FileName, c) }
 
-// Validate returns everything that is wrong with the configuration.
+// Validate returns every error in the configuration; nil if there is none.
 func (c Config) Validate() field.ErrorList {
 	errs := agentfile.ValidateVersion(field.NewPath("version"), c.Version, Version)
 	for _, p := range []struct{ name, path string }{
@@ -64,20 +64,20 @@ func (c Config) Validate() field.ErrorList {
 	return append(errs, agentfile.ValidateListen(field.NewPath("healthAddress"), c.HealthAddress)...)
 }
 
-// Nodes is nodes.json: the nodes by name.
+// Nodes is the content of nodes.json: the nodes by name.
 type Nodes struct {
 	Nodes map[string]Node `json:"nodes"`
 }
 
-// Node is what the agents know of a node.
+// Node is an entry of the table of nodes.
 type Node struct {
-	// Address is where other nodes send the packets for its pods.
+	// Address is the next hop for packets to the node's pods.
 	Address netip.Addr `json:"address"`
-	// Block is where its pods have their addresses.
+	// Block is the block of the node's pod addresses.
 	Block netip.Prefix `json:"block"`
 }
 
-// DecodeNodes reads nodes.json.
+// DecodeNodes decodes nodes.json.
 func DecodeNodes(data []byte) (Nodes, error) { return agentfile.Decode(NodesFile, data, Nodes{}) }
 
 // Encode returns the content of nodes.json.

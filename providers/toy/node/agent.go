@@ -1,5 +1,5 @@
-// Package node is the agent of the toy network on a node. It serves CNI with package cniserver, keeps a route to the block of each other
-// node, and writes the CNI configuration once both work. What it knows of other nodes is a file that the operator renders.
+// Package node is the node agent of the toy network. It serves CNI with package cniserver, maintains a route to the block of each other node, and writes the
+// CNI configuration once both work. It reads the other nodes from a file that the operator renders.
 package node
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// lookEvery is how often the table of nodes is read: kubelet replaces the file without a sign.
-	lookEvery = 2 * time.Second
-	settle    = 20 * time.Millisecond
-	retry     = time.Second
+	// resyncInterval is how often the table of nodes is read: the kubelet replaces the file without a notification.
+	resyncInterval = 2 * time.Second
+	debounce       = 20 * time.Millisecond
+	retry          = time.Second
 
 	networkName = "toy"
 	confName    = "10-toy.conflist"
@@ -39,7 +39,7 @@ const (
 	topicKernel     agent.Topic = "kernel"
 )
 
-// status is what the agent reports besides its problems.
+// status is the agent's status in addition to problems.
 type status struct {
 	ready bool
 	self  agentconfig.Node
@@ -54,7 +54,7 @@ type daemon struct {
 	changed agent.Trigger
 }
 
-// Run is the agent. It ends with the context, and leaves pods and routes as they are.
+// Run runs the agent until the context ends. Pods and routes stay.
 func Run(ctx context.Context, config agentconfig.Config, p agent.Process) error {
 	if p.Node == "" {
 		return errors.New("the node's name is not known: set the environment variable NODE_NAME")
@@ -77,7 +77,7 @@ func Run(ctx context.Context, config agentconfig.Config, p agent.Process) error 
 	group.Go(func() error { return server.Serve(ctx, listener) })
 	group.Go(func() error { d.watch(ctx); return nil })
 	group.Go(func() error {
-		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
+		agent.Loop{Apply: d.apply, Interval: resyncInterval, Debounce: debounce, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
 		return nil
 	})
 	return group.Wait()
@@ -89,7 +89,7 @@ func (d *daemon) block() (netip.Prefix, bool) {
 	return s.self.Block, s.ready
 }
 
-// watch has routes repaired as soon as a third party changes them.
+// watch triggers a reconcile when a third party changes routes.
 func (d *daemon) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.board.Note(topicKernel, kernelwatch.Watch(ctx, kernelwatch.Filter{Route: func(netip.Prefix) bool { return true }}, d.changed.Fire))
@@ -97,7 +97,7 @@ func (d *daemon) watch(ctx context.Context) {
 	}
 }
 
-// apply makes the node as it should be.
+// apply reconciles the node.
 func (d *daemon) apply(context.Context) error {
 	table, err := d.nodes()
 	d.board.Note(topicNodes, err)
@@ -123,7 +123,7 @@ func (d *daemon) apply(context.Context) error {
 	return errors.Join(forwarding, routes, err)
 }
 
-// nodes reads the table of nodes. The node itself is in it.
+// nodes reads the table of nodes, which includes the node itself.
 func (d *daemon) nodes() (agentconfig.Nodes, error) {
 	data, err := os.ReadFile(d.config.NodesFile)
 	if err != nil {
@@ -139,7 +139,7 @@ func (d *daemon) nodes() (agentconfig.Nodes, error) {
 	return table, nil
 }
 
-// writeConfiguration writes the CNI configuration, with which the node counts as ready for pods.
+// writeConfiguration writes the CNI configuration, which makes the node ready for pods.
 func writeConfiguration(config agentconfig.Config) error {
 	type shim struct {
 		Type   string `json:"type"`
@@ -157,7 +157,7 @@ func cniFile(config agentconfig.Config) cniconf.File {
 	return cniconf.File{Dir: config.ConfDir, Name: confName}
 }
 
-// Remove removes what the agent has left on the node. No agent may run meanwhile.
+// Remove removes the remains of the agent from the node. No agent may be running.
 func Remove(_ context.Context, config agentconfig.Config) error {
 	return errors.Join(cniFile(config).Remove(), applyRoutes(nil), removeLinks(), os.RemoveAll(config.StateDir), os.RemoveAll(filepath.Dir(config.Socket)))
 }

@@ -21,21 +21,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// linkPrefix begins the names of the nodes' ends of pods' links.
+// linkPrefix is the name prefix of the node's ends of pod links.
 const linkPrefix = "toy"
 
-// gateway is the next hop of every pod. No interface has it: a permanent neighbour entry leads to the node's end of the link.
+// gateway is the next hop of every pod. No interface has it: a permanent neighbour entry points to the node's end of the link.
 var gateway = netip.MustParseAddr("169.254.1.1")
 
-// pods attaches pods: a link each, of which the node's end has the route to the pod's address. That route is the record of who has an
-// address; it goes with the link, and the link with the pod's namespace.
+// pods attaches pods. Each has a link whose node's end has the route to the pod's address. That route is the record of the assigned address; the kernel
+// removes it with the link, and the link with the pod's namespace.
 type pods struct {
 	block func() (netip.Prefix, bool)
 
 	mu sync.Mutex
-	// next is where the search for a free address goes on, so that addresses are not used again at once.
+	// next is where the search for a free address continues, so that addresses are not reused immediately.
 	next netip.Addr
-	// taken are the pods' addresses by the names of the nodes' ends of their links; nil before they are read from the kernel.
+	// taken are the pods' addresses by the name of the node's end of the link; nil until they are read from the kernel.
 	taken map[string]netip.Addr
 }
 
@@ -46,7 +46,7 @@ var _ cniserver.Handler = (*pods)(nil)
 // Status implements cniserver.Handler.
 func (p *pods) Status(context.Context) error {
 	if _, ready := p.block(); !ready {
-		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; its /readyz says what it waits for")
+		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; see its /readyz for the reason")
 	}
 	return nil
 }
@@ -57,16 +57,16 @@ func (p *pods) Add(_ context.Context, c cniserver.Call) (*current.Result, error)
 	if !ready {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready")
 	}
-	addr, err := p.take(block, linkName(c))
+	addr, err := p.allocate(block, linkName(c))
 	if err != nil {
 		return nil, err
 	}
-	near, far, err := attach(c, addr)
+	hostLink, podLink, err := attach(c, addr)
 	if err != nil {
 		return nil, err
 	}
 	return &current.Result{
-		Interfaces: []*current.Interface{{Name: near.Name, Mac: near.HardwareAddr.String()}, {Name: c.IfName, Mac: far.HardwareAddr.String(), Sandbox: c.NetNS}},
+		Interfaces: []*current.Interface{{Name: hostLink.Name, Mac: hostLink.HardwareAddr.String()}, {Name: c.IfName, Mac: podLink.HardwareAddr.String(), Sandbox: c.NetNS}},
 		IPs:        []*current.IPConfig{{Interface: new(1), Address: *netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen())), Gateway: gateway.AsSlice()}},
 	}, nil
 }
@@ -96,8 +96,8 @@ func (p *pods) Check(_ context.Context, c cniserver.Call, added *current.Result)
 	return nil
 }
 
-// take gives a link a free address of the block: neither the first nor the last.
-func (p *pods) take(block netip.Prefix, link string) (netip.Addr, error) {
+// allocate allocates a free address of the block, except the first and the last, to a link.
+func (p *pods) allocate(block netip.Prefix, link string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken == nil {
@@ -131,14 +131,14 @@ func (p *pods) take(block netip.Prefix, link string) (netip.Addr, error) {
 	}
 }
 
-// linkName names the node's end of an attachment's link; the kernel admits 15 characters.
+// linkName returns the name of the node's end of an attachment's link; the kernel allows 15 characters.
 func linkName(c cniserver.Call) string {
 	sum := sha256.Sum256([]byte(c.ContainerID + "/" + c.IfName))
 	return linkPrefix + hex.EncodeToString(sum[:6])
 }
 
-// attach makes the link, and the routes at both ends.
-func attach(c cniserver.Call, addr netip.Addr) (near, far *netlink.LinkAttrs, err error) {
+// attach creates the link, and the routes at both ends.
+func attach(c cniserver.Call, addr netip.Addr) (hostLink, podLink *netlink.LinkAttrs, err error) {
 	inside, err := netns.GetFromPath(c.NetNS)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the pod's network namespace: %w", err)
@@ -162,40 +162,40 @@ func attach(c cniserver.Call, addr netip.Addr) (near, far *netlink.LinkAttrs, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the pod's interface: %w", err)
 	}
-	near, far = nearLink.Attrs(), farLink.Attrs()
-	if err := connectPod(pod, far, near, addr); err != nil {
+	hostLink, podLink = nearLink.Attrs(), farLink.Attrs()
+	if err := connectPod(pod, podLink, hostLink, addr); err != nil {
 		return nil, nil, fmt.Errorf("configure the pod's interface: %w", err)
 	}
-	return near, far, connectNode(near, far, addr)
+	return hostLink, podLink, connectNode(hostLink, podLink, addr)
 }
 
-// connectPod gives the pod its address, and the node as the next hop to everything.
-func connectPod(pod *netlink.Handle, far, near *netlink.LinkAttrs, addr netip.Addr) error {
-	link := &netlink.Device{LinkAttrs: *far}
+// connectPod sets the pod's address, and the node as the default gateway.
+func connectPod(pod *netlink.Handle, podLink, hostLink *netlink.LinkAttrs, addr netip.Addr) error {
+	link := &netlink.Device{LinkAttrs: *podLink}
 	own, via := netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen())), netaddr.IPNet(netip.PrefixFrom(gateway, gateway.BitLen()))
 	return errors.Join(
 		pod.LinkSetUp(link),
 		pod.AddrAdd(link, &netlink.Addr{IPNet: own}),
-		pod.NeighSet(&netlink.Neigh{LinkIndex: far.Index, State: netlink.NUD_PERMANENT, IP: via.IP, HardwareAddr: near.HardwareAddr}),
-		pod.RouteAdd(&netlink.Route{LinkIndex: far.Index, Scope: netlink.SCOPE_LINK, Dst: via}),
-		pod.RouteAdd(&netlink.Route{LinkIndex: far.Index, Gw: via.IP, Src: own.IP}),
+		pod.NeighSet(&netlink.Neigh{LinkIndex: podLink.Index, State: netlink.NUD_PERMANENT, IP: via.IP, HardwareAddr: hostLink.HardwareAddr}),
+		pod.RouteAdd(&netlink.Route{LinkIndex: podLink.Index, Scope: netlink.SCOPE_LINK, Dst: via}),
+		pod.RouteAdd(&netlink.Route{LinkIndex: podLink.Index, Gw: via.IP, Src: own.IP}),
 	)
 }
 
 // connectNode routes the pod's address to its link.
-func connectNode(near, far *netlink.LinkAttrs, addr netip.Addr) error {
-	link, to := &netlink.Device{LinkAttrs: *near}, netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen()))
+func connectNode(hostLink, podLink *netlink.LinkAttrs, addr netip.Addr) error {
+	link, to := &netlink.Device{LinkAttrs: *hostLink}, netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen()))
 	if err := errors.Join(
 		netlink.LinkSetUp(link),
-		netlink.NeighSet(&netlink.Neigh{LinkIndex: near.Index, State: netlink.NUD_PERMANENT, IP: to.IP, HardwareAddr: far.HardwareAddr}),
-		netlink.RouteAdd(&netlink.Route{LinkIndex: near.Index, Scope: netlink.SCOPE_LINK, Dst: to}),
+		netlink.NeighSet(&netlink.Neigh{LinkIndex: hostLink.Index, State: netlink.NUD_PERMANENT, IP: to.IP, HardwareAddr: podLink.HardwareAddr}),
+		netlink.RouteAdd(&netlink.Route{LinkIndex: hostLink.Index, Scope: netlink.SCOPE_LINK, Dst: to}),
 	); err != nil {
 		return fmt.Errorf("configure the node's end of the pod's link: %w", err)
 	}
 	return nil
 }
 
-// podAddresses returns the addresses that lead to pods, by the names of the nodes' ends of their links.
+// podAddresses returns the addresses routed to pods, by the name of the node's end of the link.
 func podAddresses() (map[string]netip.Addr, error) {
 	links, err := podLinks()
 	if err != nil {
@@ -214,7 +214,7 @@ func podAddresses() (map[string]netip.Addr, error) {
 	return out, nil
 }
 
-// podLinks returns the names of the nodes' ends of pods' links, by index.
+// podLinks returns the names of the node's ends of pod links, by index.
 func podLinks() (map[int]string, error) {
 	all, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
@@ -246,7 +246,7 @@ func removeLink(name string) error {
 	if err == nil {
 		err = netlink.LinkDel(link)
 	}
-	if err != nil && !errors.Is(err, unix.ENODEV) { // it may go with its namespace at any moment
+	if err != nil && !errors.Is(err, unix.ENODEV) { // its namespace may be deleted at any time
 		return fmt.Errorf("remove interface %s: %w", name, err)
 	}
 	return nil

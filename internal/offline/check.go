@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// Spec returns the specification of a configuration, whichever kind it is, and what is wrong with the object around
-// it. The specification is nil if it cannot be made.
+// Spec returns the specification of a Network or NetworkConfig, and the errors in its metadata or conversion. The
+// specification is nil if a NetworkConfig cannot be converted.
 func (in Input) Spec() (*operatorv1.NetworkSpec, []Problem) {
 	if in.Network != nil {
 		return in.Network.Spec.DeepCopy(), in.nameProblems(in.Network.Name, operatorv1.NetworkName)
@@ -52,15 +52,15 @@ func (in Input) fieldProblem(e *field.Error) Problem {
 	return Problem{File: in.File, Field: e.Field, Value: Text(e.BadValue), Rule: rule, Message: e.Detail}
 }
 
-// shortForm turns paths of a Network's fields into those of the NetworkConfig it was made of.
+// shortForm translates paths of a Network into those of the NetworkConfig from which it was converted.
 var shortForm = strings.NewReplacer(
 	"spec.clusterNetwork[", "spec.clusterNetworks[",
 	"].hostPrefix", "].hostSubnetLength",
 	"spec.serviceNetwork[0]", "spec.serviceNetwork",
 )
 
-// Problems turns the error of a pipeline run on this configuration into problems. ok is false if the user is not to
-// blame for the error.
+// Problems converts the error of a pipeline run on this configuration into problems. ok is false if the configuration
+// is not the cause of the error.
 func (in Input) Problems(err error) (problems []Problem, ok bool) {
 	refusals := pipeline.RefusalsOf(err)
 	for _, r := range refusals {
@@ -73,7 +73,7 @@ func (in Input) Problems(err error) (problems []Problem, ok bool) {
 	return problems, len(refusals) > 0
 }
 
-// Validate returns everything that is wrong with a configuration on its own.
+// Validate returns all errors in a configuration by itself.
 func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, error) {
 	if in.Pod != nil {
 		return in.podProblems(), nil
@@ -89,14 +89,14 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 		return in.Complete(problems), nil
 	}
 	_, err := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate)
-	wrong, ok := in.Problems(err)
+	refused, ok := in.Problems(err)
 	if err != nil && !ok {
 		return nil, err
 	}
-	return in.Complete(append(problems, wrong...)), nil
+	return in.Complete(append(problems, refused...)), nil
 }
 
-// Advice returns what is allowed in a configuration and probably not meant, among it annotations of a Network whose values have no effect.
+// Advice returns values of a configuration that are valid but probably unintended, including annotations of a Network without effect.
 func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
 	if in.ofUser() {
 		return nil
@@ -116,23 +116,23 @@ func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
 	return append(without, advice...)
 }
 
-// Judge returns everything that is wrong with what Configuration has read: the problems of its form, and those of Validate if it
-// can be read at all.
-func (in Input) Judge(ctx context.Context, p pipeline.Pipeline, form []Problem) ([]Problem, error) {
+// Check returns all errors in the result of Configuration, sorted: form, which has those of decoding, and those of Validate if it could
+// be decoded.
+func (in Input) Check(ctx context.Context, p pipeline.Pipeline, form []Problem) ([]Problem, error) {
 	problems := slices.Clone(form)
 	if in.Network != nil || in.Config != nil {
-		wrong, err := in.Validate(ctx, p)
+		invalid, err := in.Validate(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		problems = append(problems, wrong...)
+		problems = append(problems, invalid...)
 	}
 	SortProblems(problems)
 	return problems, nil
 }
 
-// Applied reads a specification that was applied: the JSON of the record, the whole ConfigMap of the record, or the
-// object that was applied. The number of its revision is 0 where the file does not say it.
+// Applied reads an applied specification: the JSON of the record, the whole ConfigMap of the record, or the applied
+// object. The number of its revision is 0 if the file does not contain it.
 func (f Files) Applied(name string) (spec *operatorv1.NetworkSpec, revision int, err error) {
 	data, err := f.ReadAll(name)
 	if err != nil {
@@ -156,7 +156,7 @@ func (f Files) Applied(name string) (spec *operatorv1.NetworkSpec, revision int,
 	return spec, 0, nil
 }
 
-// appliedOf returns what a record says that is in effect.
+// appliedOf returns the active specification of a record and its revision.
 func appliedOf(name string, data map[string]string) (*operatorv1.NetworkSpec, int, error) {
 	record, err := applied.Decode(data)
 	if err != nil {
@@ -165,7 +165,7 @@ func appliedOf(name string, data map[string]string) (*operatorv1.NetworkSpec, in
 	return record.Baseline(), record.BaselineNumber(), nil
 }
 
-// Text writes a value for a person: strings as they are, the rest as JSON, nothing for no value.
+// Text formats a value: a string unchanged, others as JSON, nil as "".
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:

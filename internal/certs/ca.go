@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Authority is a certificate that signs others, and its key.
-type Authority struct {
+// CA is a certificate authority: a certificate that signs others, and its key.
+type CA struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pair        Pair
 }
 
-// NewAuthority makes an authority that signs for end entities only. Its name carries the time, so that two that
-// follow one another can be told apart.
-func NewAuthority(name string, now time.Time, life time.Duration) (*Authority, error) {
+// NewCA creates a CA that signs only for end entities. Its name contains the time, so that the names of successive
+// CAs differ.
+func NewCA(name string, now time.Time, life time.Duration) (*CA, error) {
 	pair, err := sign(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("%s@%d", name, now.Unix())},
 		IsCA:                  true,
@@ -32,50 +32,50 @@ func NewAuthority(name string, now time.Time, life time.Duration) (*Authority, e
 	if err != nil {
 		return nil, fmt.Errorf("create CA %s: %w", name, err)
 	}
-	return ParseAuthority(pair)
+	return ParseCA(pair)
 }
 
-// ParseAuthority reads an authority that was written out with Pair.
-func ParseAuthority(p Pair) (*Authority, error) {
+// ParseCA parses the result of Pair.
+func ParseCA(p Pair) (*CA, error) {
 	certificate, key, err := p.Parse()
 	if err != nil {
-		return nil, fmt.Errorf("parse authority: %w", err)
+		return nil, fmt.Errorf("parse CA: %w", err)
 	}
 	if !certificate.IsCA {
-		return nil, errors.New("parse authority: the certificate is not one of an authority")
+		return nil, errors.New("parse CA: the certificate is not that of a CA")
 	}
-	return &Authority{certificate: certificate, key: key, pair: p}, nil
+	return &CA{certificate: certificate, key: key, pair: p}, nil
 }
 
-// Pair returns the authority as PEM.
-func (a *Authority) Pair() Pair { return a.pair }
+// Pair returns the CA as PEM.
+func (a *CA) Pair() Pair { return a.pair }
 
-// Certificate returns the authority's own certificate.
-func (a *Authority) Certificate() *x509.Certificate { return a.certificate }
+// Certificate returns the certificate of the CA.
+func (a *CA) Certificate() *x509.Certificate { return a.certificate }
 
-// Usage is what a certificate is good for.
+// Usage is the usage of a certificate.
 type Usage int
 
 // The usages of end entities.
 const (
-	// Client certificates prove who connects.
+	// Client certificates authenticate clients.
 	Client Usage = 1 << iota
-	// Server certificates prove who answers.
+	// Server certificates authenticate servers.
 	Server
-	// Peer certificates do both, for programs that connect to their own kind.
+	// Peer certificates authenticate clients and servers, for members of a cluster.
 	Peer = Client | Server
 )
 
-// Request says what a certificate of an end entity is to hold.
+// Request describes a certificate of an end entity.
 type Request struct {
 	// CommonName is the name of the holder.
 	CommonName string
-	// Usage is what it is good for; the zero value is nothing, which Issue refuses.
+	// Usage is its usage; Issue refuses the zero value.
 	Usage Usage
-	// Addresses and Names are what a server may be reached as.
+	// Addresses and Names are those of the server.
 	Addresses []netip.Addr
 	Names     []string
-	// Life is how long it is valid from now. It never outlives its authority.
+	// Life is its validity from now. It ends at the latest with that of the CA.
 	Life time.Duration
 }
 
@@ -90,8 +90,8 @@ func (r Request) usages() []x509.ExtKeyUsage {
 	return out
 }
 
-// Issue signs a new key for the holder that a request describes.
-func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
+// Issue creates a key and a certificate for a request.
+func (a *CA) Issue(r Request, now time.Time) (Pair, error) {
 	if r.Usage == 0 || r.CommonName == "" || r.Life <= 0 {
 		return Pair{}, fmt.Errorf("issue certificate for %q: name, usage and life must be given", r.CommonName)
 	}
@@ -112,21 +112,21 @@ func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 	return pair, nil
 }
 
-// Certify signs a key that a third party holds. The template says everything but the serial number; the certificate is never
-// one of an authority, and never outlives this one. It comes as PEM.
-func (a *Authority) Certify(template x509.Certificate, key crypto.PublicKey) ([]byte, error) {
+// Certify signs the key of another holder and returns the certificate as PEM. The template has everything except the serial number; the
+// certificate is never a CA, and its validity ends at the latest with that of this CA.
+func (a *CA) Certify(template x509.Certificate, key crypto.PublicKey) ([]byte, error) {
 	var err error
 	if template.SerialNumber, err = serial(); err != nil {
 		return nil, err
 	}
 	template.IsCA, template.BasicConstraintsValid = false, true
 	template.KeyUsage &^= x509.KeyUsageCertSign | x509.KeyUsageCRLSign
-	template.SignatureAlgorithm = x509.UnknownSignatureAlgorithm // that of the authority's key
+	template.SignatureAlgorithm = x509.UnknownSignatureAlgorithm // that of the CA's key
 	if template.NotAfter.After(a.certificate.NotAfter) {
 		template.NotAfter = a.certificate.NotAfter
 	}
 	if !template.NotBefore.Before(template.NotAfter) {
-		return nil, fmt.Errorf("the authority expires at %s", a.certificate.NotAfter.Format(time.RFC3339))
+		return nil, fmt.Errorf("the CA expires at %s", a.certificate.NotAfter.Format(time.RFC3339))
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, a.certificate, key, a.key)
 	if err != nil {

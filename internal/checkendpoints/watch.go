@@ -16,15 +16,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-// watchSeconds is how long the API server is asked to keep a watch. It ends and is resumed, so that one that has died
-// silently is noticed.
+// watchSeconds is the timeout of a watch. It is resumed afterwards, so that a stalled watch is detected.
 const watchSeconds int64 = 300
 
-// errGone says that the changes since a version are no longer known.
+// errGone means that the changes since a version are no longer available.
 var errGone = errors.New("the changes are no longer known")
 
-// follow keeps the checks that are run those that the API server has, until the context ends.
-func (c *Checker) follow(ctx context.Context) {
+// watchChecks synchronizes the running checks with those of the API server until the context ends.
+func (c *Checker) watchChecks(ctx context.Context) {
 	version, served := "", true
 	for ctx.Err() == nil {
 		var err error
@@ -42,14 +41,14 @@ func (c *Checker) follow(ctx context.Context) {
 			continue
 		case absent:
 			// The API server has answered: there is nothing to check.
-			c.following.Store(true)
+			c.watching.Store(true)
 			c.assign(ctx, nil)
 			if served {
 				c.Log.Info("checks are not served; waiting for them")
 			}
 			served = false
 		default:
-			c.following.Store(false)
+			c.watching.Store(false)
 			c.Log.Warn("cannot follow checks", "error", err)
 			served = true
 		}
@@ -58,7 +57,7 @@ func (c *Checker) follow(ctx context.Context) {
 	}
 }
 
-// isAbsent reports whether an error says that the kind is not served.
+// isAbsent reports whether an error means that the API is unavailable.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -68,7 +67,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// list runs the checks that there are, and returns the version from which to watch.
+// list starts the existing checks, and returns the version from which to watch.
 func (c *Checker) list(ctx context.Context) (string, error) {
 	var all operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
 	if err := c.Client.List(ctx, &all, c.own()...); err != nil {
@@ -83,7 +82,7 @@ func (c *Checker) own() []client.ListOption {
 	return []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels{connectivity.SourceLabel: c.Pod}}
 }
 
-// watch follows changes from a version on, until the API server ends it, and returns the version it has come to.
+// watch handles changes from a version on until the API server ends the watch, and returns the last version.
 func (c *Checker) watch(ctx context.Context, version string) (string, error) {
 	seconds := watchSeconds
 	raw := &metav1.ListOptions{ResourceVersion: version, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}
@@ -95,7 +94,7 @@ func (c *Checker) watch(ctx context.Context, version string) (string, error) {
 		return "", fmt.Errorf("watch checks: %w", err)
 	}
 	defer w.Stop()
-	c.following.Store(true)
+	c.watching.Store(true)
 	for e := range w.ResultChan() {
 		if e.Type == watch.Error {
 			return "", watchError(e)
