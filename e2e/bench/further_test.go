@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -42,17 +45,30 @@ func BenchmarkCNIFurtherNetworks(b *testing.B) {
 	}
 }
 
+// apiServerOfNodes returns the URL of an API server that nodes reach: that of the kubeconfig is on the loopback of the machine.
+func apiServerOfNodes(b *testing.B) string {
+	b.Helper()
+	slice := &discoveryv1.EndpointSlice{}
+	if err := lab.Client.Get(b.Context(), client.ObjectKey{Namespace: "default", Name: "kubernetes"}, slice); err != nil {
+		b.Fatal(err)
+	}
+	if len(slice.Endpoints) == 0 || len(slice.Ports) == 0 {
+		b.Fatal("the Service kubernetes has no endpoints")
+	}
+	return "https://" + net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
+}
+
 // askingPods runs pods that ask for networks, and returns the file that tells netbench of them.
 func askingPods(b *testing.B, networks int) string {
 	b.Helper()
 	ns := lab.Namespace(b)
 	var asked struct {
-		Pods       []struct{ Namespace, Name, UID string }
-		Annotation string
-		Plugins    []map[string]any
-		Kubeconfig string
+		Pods               []struct{ Namespace, Name, UID string }
+		Annotation         string
+		Plugins            []map[string]any
+		Kubeconfig, Server string
 	}
-	asked.Kubeconfig = lab.Kubeconfig()
+	asked.Kubeconfig, asked.Server = lab.Kubeconfig(), apiServerOfNodes(b)
 	var names []string
 	for i := range networks {
 		name := fmt.Sprintf("macvlan%d", i)

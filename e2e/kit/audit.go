@@ -15,9 +15,9 @@ import (
 // window is a span of time.
 type window struct{ start, end time.Time }
 
-func (w window) holds(at time.Time) bool { return !at.Before(w.start) && !at.After(w.end) }
+func (w window) contains(at time.Time) bool { return !at.Before(w.start) && !at.After(w.end) }
 
-// event is what is read of a line of the API server's audit log.
+// event has the fields of a line of the API server's audit log that this package reads.
 type event struct {
 	Verb           string
 	RequestURI     string
@@ -29,8 +29,8 @@ type event struct {
 	}
 }
 
-// Forbidden returns, each once, the requests of the operator and of what it deploys that the first API server has
-// refused since a moment for lack of rights, but for those that are excused.
+// Forbidden returns the requests of the operator and of its operands that the first API server has refused since a point in time
+// because permissions were missing. It reports each request once, and omits those within the windows of Excuse.
 func (k *Kit) Forbidden(since time.Time) ([]string, error) {
 	f, err := os.Open(filepath.Join(k.layout().NodeLogs("cp-0"), "audit.log"))
 	if err != nil {
@@ -48,20 +48,20 @@ func (k *Kit) Forbidden(since time.Time) ([]string, error) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
-		// A namespace that is being deleted takes nothing from any client.
+		// In a namespace that is being deleted, no client can create objects.
 		if strings.HasSuffix(e.ResponseStatus.Message, "because it is being terminated") {
 			continue
 		}
-		forgiven := slices.ContainsFunc(k.excused, func(w window) bool { return w.holds(e.StageTimestamp) })
+		excused := slices.ContainsFunc(k.excused, func(w window) bool { return w.contains(e.StageTimestamp) })
 		text := fmt.Sprintf("%s: %s %s", e.User.Username, e.Verb, e.RequestURI)
-		if ours(e.User.Username) && e.StageTimestamp.After(since) && !forgiven && !slices.Contains(found, text) {
+		if isOperand(e.User.Username) && e.StageTimestamp.After(since) && !excused && !slices.Contains(found, text) {
 			found = append(found, text)
 		}
 	}
 	return found, lines.Err()
 }
 
-// Excuse lets the API server refuse what it likes for the time of a test.
+// Excuse excludes requests that are refused during the test from Forbidden.
 func (k *Kit) Excuse(t testing.TB) {
 	w := window{start: time.Now()}
 	t.Cleanup(func() {
@@ -70,5 +70,5 @@ func (k *Kit) Excuse(t testing.TB) {
 	})
 }
 
-// ours reports whether a user is a service account of a namespace as the operator names its own and those of its operands.
-func ours(user string) bool { return strings.HasPrefix(user, "system:serviceaccount:openshift-") }
+// isOperand reports whether a user is a service account of a namespace of the operator or of its operands.
+func isOperand(user string) bool { return strings.HasPrefix(user, "system:serviceaccount:openshift-") }

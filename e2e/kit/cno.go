@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// CNO runs cno against the lab with a file on its standard input, and returns what it printed and its exit status. The
-// error is for a program that could not be run.
+// CNO runs cno against the lab with input as its standard input, and returns its output and its exit status. It returns an
+// error only if the binary could not be run.
 func (k *Kit) CNO(ctx context.Context, input string, args ...string) (out string, status int, err error) {
 	program := filepath.Join(k.Root, "_output", runtime.GOOS, runtime.GOARCH, "cno")
 	out, err = k.run(ctx, program, strings.NewReader(input), append(args, "--kubeconfig", k.Kubeconfig())...)

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// AllowDeletion is the annotation with which the API server lets an object of a network in use be deleted.
+	// AllowDeletion is the annotation that permits the deletion of an object of a network in use.
 	AllowDeletion = "networkoperator.openshift.io/allow-deletion"
-	// allowUnsafe is the annotation with which the API server stores an edit that the operator refuses.
+	// allowUnsafe is the annotation that permits an edit that the admission policies refuse otherwise.
 	allowUnsafe = "networkoperator.openshift.io/allow-unsafe"
-	// Repaired is how long a repair of drift may take. Watches cause it, not a poll, which would take minutes; the rest is room for a busy
-	// machine.
+	// Repaired is the time limit for the repair of drift. Watches trigger the repair; a poll would take minutes. The limit allows for a
+	// busy machine.
 	Repaired = 20 * time.Second
 )
 
@@ -63,7 +63,7 @@ func (k *Kit) Edit(t testing.TB, change func(*operatorv1.NetworkSpec)) {
 	}
 }
 
-// EditUnsafe is Edit for a change that the API server stores only with an annotation that allows it.
+// EditUnsafe is Edit for a change that the API server accepts only with an annotation that allows it.
 func (k *Kit) EditUnsafe(t testing.TB, change func(*operatorv1.NetworkSpec)) {
 	t.Helper()
 	allow := func(ctx context.Context, value string) {
@@ -88,7 +88,7 @@ func (k *Kit) ConfigMap(t testing.TB, name string) *corev1.ConfigMap {
 	return cm
 }
 
-// Orphan deletes a DaemonSet, not its pods, waits until the one that existed is deleted, and returns it.
+// Orphan deletes a DaemonSet but not its pods, waits until the DaemonSet is deleted, and returns it.
 func (k *Kit) Orphan(t testing.TB, key client.ObjectKey) *appsv1.DaemonSet {
 	t.Helper()
 	ds := &appsv1.DaemonSet{}
@@ -108,7 +108,7 @@ func (k *Kit) Orphan(t testing.TB, key client.ObjectKey) *appsv1.DaemonSet {
 	return old
 }
 
-// Kill ends the processes of a command line on the first control-plane node with SIGKILL, and reports whether there was one.
+// Kill sends SIGKILL to the processes on the first control-plane node whose command line has a prefix, and reports whether it found any.
 func (k *Kit) Kill(ctx context.Context, commandLine string) (bool, error) {
 	out, err := k.Lab(ctx, "exec", "cp-0", "--", "sh", "-c",
 		"for c in /proc/[0-9]*/cmdline; do p=${c%/cmdline}; tr '\\0' ' ' <$c 2>/dev/null | grep -q '^"+commandLine+"' && kill -9 ${p#/proc/} && echo killed; done; true")

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// images are the arguments of lab up for the images that the lab needs: those of the checkout but for the ones of other networks and those
-// that only others are built on, and the ones of the overlay.
+// images returns the arguments of lab up for the images that the lab needs: those of the checkout, except images of other networks and
+// base images, and those of the overlay.
 func (k *Kit) images() ([]string, error) {
 	tars, err := filepath.Glob(filepath.Join(k.Root, "_output/images/*.tar"))
 	if err != nil {
@@ -32,11 +32,11 @@ func (k *Kit) images() ([]string, error) {
 	tars = slices.DeleteFunc(tars, func(tar string) bool { return unneeded[strings.TrimSuffix(filepath.Base(tar), ".tar")] })
 	byName := map[string]string{}
 	if k.Overlay != "" {
-		further, err := filepath.Glob(filepath.Join(k.Overlay, "images/*.tar"))
+		overlay, err := filepath.Glob(filepath.Join(k.Overlay, "images/*.tar"))
 		if err != nil {
 			return nil, err
 		}
-		tars = append(tars, further...)
+		tars = append(tars, overlay...)
 	}
 	for _, tar := range tars {
 		byName[filepath.Base(tar)] = tar
@@ -48,18 +48,18 @@ func (k *Kit) images() ([]string, error) {
 	return args, nil
 }
 
-// unneeded are the names of images of the checkout that the lab does not need.
+// unneeded returns the names of the images of the checkout that the lab does not need.
 func (k *Kit) unneeded() (map[string]bool, error) {
 	names, err := bases(filepath.Join(k.Root, "images"))
 	if err != nil {
 		return nil, err
 	}
-	own, registry := map[string]bool{}, networks.Registry()
-	// Components run beside any network, also with an image that some network uses.
+	needed, registry := map[string]bool{}, networks.Registry()
+	// Components run with any network, also those that share an image with a network.
 	for _, c := range registry.Components {
 		if owner, ok := c.(provider.OperandOwner); ok {
 			for _, i := range owner.Operands().Images {
-				own[i.Name] = true
+				needed[i.Name] = true
 			}
 		}
 	}
@@ -70,17 +70,17 @@ func (k *Kit) unneeded() (map[string]bool, error) {
 		}
 		for _, i := range owner.Operands().Images {
 			if p.Traits().Type == cmp.Or(k.Type, operatorv1.NetworkTypeFlannel) {
-				own[i.Name] = true
+				needed[i.Name] = true
 			} else {
 				names[i.Name] = true
 			}
 		}
 	}
-	maps.DeleteFunc(names, func(name string, _ bool) bool { return own[name] })
+	maps.DeleteFunc(names, func(name string, _ bool) bool { return needed[name] })
 	return names, nil
 }
 
-// bases are the names of images that others are built on.
+// bases returns the names of the base images of other images.
 func bases(dir string) (map[string]bool, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "image.yaml"))
 	if err != nil {

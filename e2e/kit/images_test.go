@@ -28,7 +28,7 @@ func TestALabGetsTheImagesOfItsNetwork(t *testing.T) {
 		kit  Kit
 		want []string
 	}{
-		"the default network: without what others are built on": {Kit{Root: root},
+		"the default network: without base images": {Kit{Root: root},
 			[]string{"_output/images/cluster-network-operator.tar", "_output/images/etcd.tar", "_output/images/flannel.tar", "_output/images/kube-proxy.tar"}},
 		"a third party's, with an overlay: images of the same name are replaced": {Kit{Root: root, Type: "Calico", Overlay: overlay},
 			[]string{"overlay/images/cluster-network-operator.tar", "overlay/images/further.tar", "_output/images/kube-proxy.tar"}},

@@ -18,18 +18,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/applied"
 )
 
-// Names of what is installed.
+// Names of the installed objects.
 const (
 	OperatorNamespace = "openshift-network-operator"
 	FlannelNamespace  = "openshift-flannel"
 	ProxyNamespace    = "openshift-kube-proxy"
-	// DiagnosticsNamespace is where connectivity checks, their sources and their targets are.
+	// DiagnosticsNamespace has the connectivity checks, their sources and their targets.
 	DiagnosticsNamespace = "openshift-network-diagnostics"
 	// OperatorDeployment is the Deployment of the operator, in its namespace.
 	OperatorDeployment = "network-operator"
 )
 
-// Installation is the directory config that installs the operator.
+// Installation returns the path of the directory config that installs the operator.
 func (k *Kit) Installation() string {
 	if k.Overlay != "" {
 		if dir := filepath.Join(k.Overlay, "config"); isDirectory(dir) {
@@ -58,7 +58,7 @@ func (k *Kit) InstallFrom(ctx context.Context, directory string) error {
 	return err
 }
 
-// Sample returns what a file of config/samples says.
+// Sample returns the content of a file of config/samples.
 func (k *Kit) Sample(name string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(k.Root, "config/samples", name))
 	return string(data), err
@@ -90,32 +90,32 @@ func Condition(n *operatorv1.Network, conditionType string) osv1.OperatorConditi
 	return osv1.OperatorCondition{}
 }
 
-// Settled returns nil if Network/cluster is available, not progressing and not degraded, and its status speaks
-// of its present generation, and if the operator has recorded that the rollout is complete; else what is in the way.
+// Settled returns nil if Network/cluster is available, not progressing and not degraded, its status is that of the current
+// generation, and the operator has recorded that the rollout is complete. Otherwise the error names the first condition that is not met.
 func (k *Kit) Settled(ctx context.Context) error {
 	n, err := k.Network(ctx)
 	if err != nil {
 		return err
 	}
 	if n.Status.ObservedGeneration != n.Generation {
-		return fmt.Errorf("status speaks of generation %d, not %d", n.Status.ObservedGeneration, n.Generation)
+		return fmt.Errorf("status has observedGeneration %d, want %d", n.Status.ObservedGeneration, n.Generation)
 	}
-	var wrong []string
+	var unmet []string
 	for _, want := range []struct {
 		condition string
 		status    osv1.ConditionStatus
 	}{{"Available", osv1.ConditionTrue}, {"Progressing", osv1.ConditionFalse}, {"Degraded", osv1.ConditionFalse}} {
 		if c := Condition(n, want.condition); c.Status != want.status {
-			wrong = append(wrong, fmt.Sprintf("%s=%s (%s: %s)", want.condition, c.Status, c.Reason, c.Message))
+			unmet = append(unmet, fmt.Sprintf("%s=%s (%s: %s)", want.condition, c.Status, c.Reason, c.Message))
 		}
 	}
-	if len(wrong) > 0 {
-		return fmt.Errorf("network: %s", strings.Join(wrong, "; "))
+	if len(unmet) > 0 {
+		return fmt.Errorf("network: %s", strings.Join(unmet, "; "))
 	}
 	return k.confirmed(ctx)
 }
 
-// confirmed returns nil unless the operator has yet to record that what it applied works, which follows the conditions.
+// confirmed returns nil unless the operator has not yet recorded the rollout as complete, which it does after it sets the conditions.
 func (k *Kit) confirmed(ctx context.Context) error {
 	record := &corev1.ConfigMap{}
 	err := k.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: applied.ConfigMapName}, record)
@@ -124,25 +124,25 @@ func (k *Kit) confirmed(ctx context.Context) error {
 	}
 	r, err := applied.Decode(record.Data)
 	if err == nil && r.Settling {
-		err = errors.New("the record does not say yet that the rollout is complete")
+		err = errors.New("the operator has not recorded the rollout as complete yet")
 	}
 	return err
 }
 
-// NodesReady returns nil if there are nodes and all are Ready; else those that are not.
+// NodesReady returns nil if there are nodes and all are Ready. Otherwise the error names those that are not.
 func (k *Kit) NodesReady(ctx context.Context) error {
 	nodes := &corev1.NodeList{}
 	if err := k.Client.List(ctx, nodes); err != nil {
 		return err
 	}
-	var not []string
+	var notReady []string
 	for _, n := range nodes.Items {
 		if !IsReady(&n) {
-			not = append(not, n.Name)
+			notReady = append(notReady, n.Name)
 		}
 	}
-	if len(not) > 0 || len(nodes.Items) == 0 {
-		return fmt.Errorf("of %d nodes, not ready: %s", len(nodes.Items), strings.Join(not, ", "))
+	if len(notReady) > 0 || len(nodes.Items) == 0 {
+		return fmt.Errorf("of %d nodes, not ready: %s", len(nodes.Items), strings.Join(notReady, ", "))
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (k *Kit) WaitSettled(ctx context.Context, limit time.Duration) error {
 	})
 }
 
-// OperatorRuns returns nil when the operator's Deployment is available, as it is written.
+// OperatorRuns returns nil if the current revision of the operator's Deployment is available.
 func (k *Kit) OperatorRuns(ctx context.Context) error {
 	d := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: OperatorNamespace, Name: OperatorDeployment}

@@ -1,5 +1,5 @@
-// Package kit is what the suites and the demonstration share: the lab as its commands show it, clients of its
-// API server, the installation of the operator, and waiting for a condition with the reason why it has not come.
+// Package kit contains the helpers that the suites and the demonstration share: commands of the lab, clients of its
+// API server, the installation of the operator, and polls that report why a condition is not met.
 package kit
 
 import (
@@ -42,28 +42,27 @@ type Kit struct {
 	// Overlay, if not empty, is a directory with further images in images/, whose archives replace those of the checkout with the
 	// same name. If it has config/, that installs the operator instead of the checkout's.
 	Overlay string
-	// Type is the network that the lab is for, which decides about its images. Empty is Flannel.
+	// Type is the network type of the lab, which determines its images. Empty means Flannel.
 	Type operatorv1.NetworkType
-	// Client talks to the lab's API server with cluster-admin rights. It does not cache.
+	// Client talks to the lab's API server with cluster-admin permissions. It does not cache.
 	Client client.Client
 	// Config is the configuration of Client, for further clients.
 	Config *rest.Config
 
-	// lab is the name of the lab; empty is the one that a person uses.
+	// lab is the name of the lab; empty is the default lab.
 	lab string
-	// unlock is kept, so that the lock of an exclusive lab is held until the
-	// program ends.
+	// unlock keeps the lock of an exclusive lab until the process ends.
 	unlock  func()
 	excused []window
 }
 
-// New finds the checkout that the working directory lies in.
+// New returns the kit of the checkout that contains the working directory.
 func New() (*Kit, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	// What fails is in errors; without a logger, the client would print where it wanted to log.
+	// Errors report failures; without a logger, the client would print a warning.
 	log.SetLogger(logr.Discard())
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "e2e", "go.mod")); err == nil {
@@ -73,9 +72,8 @@ func New() (*Kit, error) {
 	return nil, errors.New("not inside a checkout: no e2e/go.mod in any directory above")
 }
 
-// Exclusive is New for a test program, which gets a lab that no other one uses until
-// it ends: the one that the environment names, or the first that is free. Suites that
-// run at the same time get different labs.
+// Exclusive is New for a test binary, which gets exclusive use of a lab until it ends: of the one that the environment names, or of
+// the first that is free. Suites that run at the same time get different labs.
 func Exclusive() (*Kit, error) {
 	k, err := New()
 	if err != nil {
@@ -88,13 +86,13 @@ func Exclusive() (*Kit, error) {
 	return k, k.exclude()
 }
 
-// Beside is another lab of the same checkout, which no test program uses, this one included.
+// Beside returns another lab of the same checkout, which no test binary uses, including this one.
 func (k *Kit) Beside() (*Kit, error) {
 	other := &Kit{Root: k.Root}
 	return other, other.exclude()
 }
 
-// exclude chooses the first lab that no test program uses.
+// exclude locks the first lab that no test binary uses.
 func (k *Kit) exclude() (err error) {
 	for number := 2; ; number++ {
 		if k.unlock, err = filelock.Try(k.layout().Suite()); !errors.Is(err, filelock.ErrHeld) {
@@ -104,43 +102,42 @@ func (k *Kit) exclude() (err error) {
 	}
 }
 
-// Look is the command that shows the lab, with its name where it has one.
-func (k *Kit) Look() string {
+// StatusCommand returns the command that prints the status of the lab.
+func (k *Kit) StatusCommand() string {
 	if k.lab == "" {
 		return "_output/lab-bin/lab status"
 	}
 	return k.Variable() + " _output/lab-bin/lab status"
 }
 
-// Name is the name of the lab; that of the first one is empty.
+// Name returns the name of the lab; empty for the default lab.
 func (k *Kit) Name() string { return k.lab }
 
-// Variable is the environment variable, with its value, that makes commands concern
-// this lab.
+// Variable returns the environment variable, as NAME=VALUE, that selects this lab.
 func (k *Kit) Variable() string { return layout.Variable + "=" + k.lab }
 
-// Environ is the environment of commands that concern this lab.
+// Environ returns the environment for commands that use this lab.
 func (k *Kit) Environ() []string { return append(os.Environ(), k.Variable()) }
 
-// Cgroup is the branch of the lab in the control groups of the machine.
+// Cgroup returns the control group of the lab.
 func (k *Kit) Cgroup() string { return k.layout().Cgroup() }
 
-// Kubeconfig is the path of the lab's kubeconfig.
+// Kubeconfig returns the path of the lab's kubeconfig.
 func (k *Kit) Kubeconfig() string { return k.layout().Kubeconfig() }
 
 func (k *Kit) layout() layout.Layout { return layout.Layout{Root: k.Root, Lab: k.lab} }
 
-// Lab runs a command of the lab program, and returns what it printed. The error holds it too.
+// Lab runs a command of the lab binary, and returns its standard output. An error contains the output too.
 func (k *Kit) Lab(ctx context.Context, args ...string) (string, error) {
 	return k.run(ctx, filepath.Join(k.Root, "_output/lab-bin/lab"), nil, args...)
 }
 
-// Kubectl runs kubectl against the lab, and returns what it printed on standard output.
+// Kubectl runs kubectl against the lab, and returns its standard output.
 func (k *Kit) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return k.run(ctx, filepath.Join(k.Root, "_output/lab/bin/kubectl"), nil, append([]string{"--kubeconfig", k.Kubeconfig()}, args...)...)
 }
 
-// KubectlInput is Kubectl with something on standard input.
+// KubectlInput is Kubectl with input as its standard input.
 func (k *Kit) KubectlInput(ctx context.Context, input string, args ...string) (string, error) {
 	return k.run(ctx, filepath.Join(k.Root, "_output/lab/bin/kubectl"), strings.NewReader(input),
 		append([]string{"--kubeconfig", k.Kubeconfig()}, args...)...)
@@ -155,7 +152,7 @@ func (k *Kit) run(ctx context.Context, program string, stdin *strings.Reader, ar
 	}
 	var out, errOut strings.Builder
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, activity.Lines(ctx)), &errOut
-	// Descendants may hold the pipes open after the program itself has gone.
+	// Descendants may hold the pipes open after the process has ended.
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return out.String(), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), strings.Join(args, " "), err, out.String(), errOut.String())
@@ -163,7 +160,7 @@ func (k *Kit) run(ctx context.Context, program string, stdin *strings.Reader, ar
 	return out.String(), nil
 }
 
-// Connect makes the clients of a running lab.
+// Connect creates the clients of a running lab.
 func (k *Kit) Connect() error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig())
 	if err != nil {
@@ -185,8 +182,8 @@ func (k *Kit) Connect() error {
 	return nil
 }
 
-// Poll calls a function until it succeeds, and returns its last error when the time is up. It waits four times as long as a
-// call took, within bounds: checks that run commands must not take the processor from what they wait for.
+// Poll calls f until it succeeds, and returns its last error when the limit is reached. Between calls it waits four times as long as
+// the last call took, from 100 milliseconds to 2 seconds, so that checks that run commands do not slow down the lab.
 func Poll(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	const shortest, longest = 100 * time.Millisecond, 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -198,7 +195,7 @@ func Poll(ctx context.Context, limit time.Duration, f func(context.Context) erro
 		if err == nil {
 			return nil
 		}
-		// A call cut short by the deadline says less than the one before it.
+		// The error of a call that the deadline has cut short is less specific than the previous one.
 		if ctx.Err() == nil || last == nil {
 			last = err
 			activity.Note(ctx, err.Error())
@@ -211,8 +208,8 @@ func Poll(ctx context.Context, limit time.Duration, f func(context.Context) erro
 	}
 }
 
-// addIngressController registers the one kind of OpenShift's group operator.openshift.io that suites use; Network is this
-// project's own there.
+// addIngressController registers the only kind of OpenShift's group operator.openshift.io that suites use. Kind Network of the group
+// is this project's own.
 func addIngressController(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(osv1.GroupVersion, &osv1.IngressController{}, &osv1.IngressControllerList{})
 	return nil

@@ -11,32 +11,32 @@ import (
 )
 
 // Main brings up a lab with a settled network, runs the tests of a suite in it, takes it down, and returns the exit
-// status. A request of the operator or its operands that was refused for lack of rights is a failure, too. The lab
-// is left as it is when something fails, and with -reuse, which takes the one that is up.
+// status. It also fails if the API server has refused a request of the operator or its operands because permissions are missing. The
+// lab keeps running after a failure, and with -reuse, which uses the running lab.
 func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
 	return MainWith(m, lab, func(k *Kit) []Step { return k.Install(sample, up...) })
 }
 
-// MainOpenShift is Main for a lab as OpenShift makes its clusters: their kinds and objects are there before the operator
-// is, and the network comes from Network.config.
+// MainOpenShift is Main for a lab that resembles an OpenShift cluster: OpenShift's CRDs and objects exist before the operator is
+// installed, and the operator takes its configuration from Network.config.
 func MainOpenShift(m *testing.M, lab **Kit, up ...string) int {
 	return MainWith(m, lab, func(k *Kit) []Step { return k.OpenShift(up...) })
 }
 
-// MainWith is Main for a lab that steps make.
+// MainWith is Main for a lab that the steps create.
 func MainWith(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
-	reuse := flag.Bool("reuse", false, "use the lab that is up, and leave it up")
+	reuse := flag.Bool("reuse", false, "use the running lab and do not take it down")
 	flag.Parse()
-	begun := time.Now()
+	start := time.Now()
 	if err := prepare(lab, *reuse, steps); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		if *lab != nil {
-			fmt.Fprintf(os.Stderr, "the lab is left as it is: look with %s\n", (*lab).Look())
+			fmt.Fprintf(os.Stderr, "the lab is kept for inspection: %s\n", (*lab).StatusCommand())
 		}
 		return 1
 	}
 	code := m.Run()
-	if refused, err := (*lab).Forbidden(begun); err != nil || len(refused) > 0 {
+	if refused, err := (*lab).Forbidden(start); err != nil || len(refused) > 0 {
 		fmt.Fprintf(os.Stderr, "FAIL: the API server has refused requests because permissions are missing (%v):\n%s\n", err, strings.Join(refused, "\n"))
 		code = 1
 	}

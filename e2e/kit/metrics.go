@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// metricsReader is the ClusterRole of those who may read the metrics of all programs.
+// metricsReader is the ClusterRole that permits reading the metrics of all components.
 const metricsReader = "cluster-network-operator-metrics"
 
 // MetricsServer serves metrics over TLS.
 type MetricsServer struct {
-	// Title names it in failures, Figure begins a metric that it has.
+	// Title is its name in test failures, Figure the prefix of a metric that it serves.
 	Title, Figure string
 	// Address returns its address and port.
 	Address func(context.Context) (string, error)
 }
 
-// MetricsAreForReaders reads the metrics of servers from a node, as Prometheus would: who may read them gets the figure; who may not, or has a token that
-// is none, gets no metric: kubectl asks the latter to "provide credentials".
+// MetricsAreForReaders reads the metrics of servers from a node, as Prometheus does. An account with the permission must get the metric;
+// an account without it, or with an invalid token, must get none. For an invalid token, kubectl prints "provide credentials".
 func (k *Kit) MetricsAreForReaders(t testing.TB, servers ...MetricsServer) {
 	t.Helper()
 	namespace := k.Namespace(t)
-	const reader, stranger, unknown = "prometheus", "stranger", "unknown"
-	tokens := map[string]string{unknown: "none"}
-	for _, account := range []string{reader, stranger} {
+	const reader, unauthorized, invalid = "prometheus", "unauthorized", "invalid"
+	tokens := map[string]string{invalid: "none"}
+	for _, account := range []string{reader, unauthorized} {
 		if _, err := k.Kubectl(t.Context(), "create", "serviceaccount", account, "-n", namespace); err != nil {
 			t.Fatal(err)
 		}
@@ -55,13 +55,13 @@ func (k *Kit) MetricsAreForReaders(t testing.TB, servers ...MetricsServer) {
 			return k.Lab(ctx, "exec", "worker-0", "--", filepath.Join(k.Root, "_output/lab/bin/kubectl"), "--kubeconfig", "/dev/null",
 				"--server", "https://"+address, "--insecure-skip-tls-verify", "--token", tokens[account], "get", "--raw", "/metrics")
 		}
-		Eventually(t, 2*time.Minute, "who may read, reads what "+server.Title+" counts", func(ctx context.Context) error {
+		Eventually(t, 2*time.Minute, "an authorized account can read the metrics of "+server.Title, func(ctx context.Context) error {
 			if out, err := read(ctx, reader); err != nil || !strings.Contains(out, "\n"+server.Figure) {
 				return fmt.Errorf("no %s: %w", server.Figure, err)
 			}
 			return nil
 		})
-		for account, status := range map[string]string{stranger: "Forbidden", unknown: "provide credentials"} {
+		for account, status := range map[string]string{unauthorized: "Forbidden", invalid: "provide credentials"} {
 			if out, err := read(t.Context(), account); err == nil || !strings.Contains(err.Error(), status) || strings.Contains(out, server.Figure) {
 				t.Errorf("%s, read by %s: %v, want %s", server.Title, account, err, status)
 			}

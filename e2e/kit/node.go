@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NodeReady returns nil if a node is Ready; else why it is not: the kubelet's own message, and the containers of the
-// node's pods on the host network that do not run. The network's own pods are among them.
+// NodeReady returns nil if a node is Ready. Otherwise the error has the kubelet's message, and the state of the containers that do not
+// run in pods of the host network on the node, which include those of the cluster network.
 func (k *Kit) NodeReady(ctx context.Context, name string) error {
 	node := &corev1.Node{}
 	if err := k.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
@@ -40,18 +40,18 @@ func (k *Kit) NodeReady(ctx context.Context, name string) error {
 	return errors.New(strings.Join(causes, "; "))
 }
 
-// stopped says of each container of a pod that does not run, and has not ended well, what it waits for or how it ended.
+// stopped describes each container of a pod that waits, has failed or is not ready.
 func stopped(pod *corev1.Pod) []string {
 	var found []string
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		where := fmt.Sprintf("pod %s/%s, container %s", pod.Namespace, pod.Name, s.Name)
 		switch state := s.State; {
 		case state.Waiting != nil:
-			found = append(found, fmt.Sprintf("%s waits: %s %s", where, state.Waiting.Reason, state.Waiting.Message))
+			found = append(found, fmt.Sprintf("%s is waiting: %s %s", where, state.Waiting.Reason, state.Waiting.Message))
 		case state.Terminated != nil && state.Terminated.ExitCode != 0:
-			found = append(found, fmt.Sprintf("%s ended with %d: %s", where, state.Terminated.ExitCode, state.Terminated.Message))
+			found = append(found, fmt.Sprintf("%s exited with status %d: %s", where, state.Terminated.ExitCode, state.Terminated.Message))
 		case state.Running != nil && !s.Ready:
-			found = append(found, fmt.Sprintf("%s runs and is not ready, after %d restarts", where, s.RestartCount))
+			found = append(found, fmt.Sprintf("%s is running but not ready, after %d restarts", where, s.RestartCount))
 		}
 	}
 	return found

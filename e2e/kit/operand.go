@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Etcdctl runs etcdctl in the member of flannel's etcd on a control-plane node, with the member's certificate: members are
-// administrators of etcd once it checks permissions.
+// Etcdctl runs etcdctl in the member of flannel's etcd on a control-plane node. It uses the member's certificate, which has root
+// permissions also when etcd's authentication is enabled.
 func (k *Kit) Etcdctl(ctx context.Context, node string, args ...string) (string, error) {
 	n := &corev1.Node{}
 	if err := k.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
@@ -30,7 +30,7 @@ func (k *Kit) Etcdctl(ctx context.Context, node string, args ...string) (string,
 	return strings.TrimSpace(out), err
 }
 
-// PodUIDs returns the UIDs of the pods of a namespace, sorted: another list is other pods.
+// PodUIDs returns the sorted UIDs of the pods of a namespace. The list changes when a pod is replaced.
 func (k *Kit) PodUIDs(ctx context.Context, namespace string, labels map[string]string) ([]types.UID, error) {
 	pods := &corev1.PodList{}
 	if err := k.Client.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
@@ -44,13 +44,13 @@ func (k *Kit) PodUIDs(ctx context.Context, namespace string, labels map[string]s
 	return found, nil
 }
 
-// Routes returns a node's routes to pods, as text. They change with who has which subnet, and with nothing else.
+// Routes returns a node's routes to pods, as text. They depend only on the assignment of subnets to nodes.
 func (k *Kit) Routes(ctx context.Context, node string) (string, error) {
 	return k.Lab(ctx, "exec", node, "--", "ip", "route", "show", "root", "10.244.0.0/16")
 }
 
-// Says returns nil if a condition of Network/cluster has a status, a reason and all of some words in its message.
-func (k *Kit) Says(ctx context.Context, conditionType, status, reason string, words ...string) error {
+// HasCondition returns nil if a condition of Network/cluster has the given status and reason, and its message contains all words.
+func (k *Kit) HasCondition(ctx context.Context, conditionType, status, reason string, words ...string) error {
 	n, err := k.Network(ctx)
 	if err != nil {
 		return err
@@ -58,12 +58,12 @@ func (k *Kit) Says(ctx context.Context, conditionType, status, reason string, wo
 	c := Condition(n, conditionType)
 	missing := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.Contains(c.Message, w) })
 	if string(c.Status) != status || c.Reason != reason || len(missing) > 0 {
-		return fmt.Errorf("%s is %s, %s: %q; want %s, %s, and words that are missing: %q", conditionType, c.Status, c.Reason, c.Message, status, reason, missing)
+		return fmt.Errorf("%s is %s, %s: %q; want %s, %s; the message does not contain %q", conditionType, c.Status, c.Reason, c.Message, status, reason, missing)
 	}
 	return nil
 }
 
-// Mesh pings every pod from every other, and returns all that fail.
+// Mesh pings every pod from every other pod, and returns an error with all failures.
 func (k *Kit) Mesh(ctx context.Context, pods map[string]*corev1.Pod) error {
 	var failed []string
 	for _, from := range slices.Sorted(maps.Keys(pods)) {

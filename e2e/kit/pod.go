@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Agnhost is the image of test pods. It is loaded by the lab.
+// Agnhost is the image of test pods. The lab loads it into every node.
 const Agnhost = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 
-// ServerPod is a pod that answers HTTP on port 8080 with its name (/hostname) and its client's address
-// (/clientip), on a given node. It has a shell with ping, curl and dig.
+// ServerPod returns a pod on a given node that serves its name (/hostname) and the address of the client (/clientip)
+// over HTTP on port 8080. It has a shell with ping, curl and dig.
 func ServerPod(namespace, name, node string, labels map[string]string) *corev1.Pod {
 	grace := int64(0)
 	return &corev1.Pod{
@@ -29,7 +29,7 @@ func ServerPod(namespace, name, node string, labels map[string]string) *corev1.P
 				Image:           Agnhost,
 				ImagePullPolicy: corev1.PullIfNotPresent,
 				Args:            []string{"netexec", "--http-port=8080", "--udp-port=8080"},
-				// It shows once that commands can be run; a readiness probe would take processor time from the lab for ever.
+				// A startup probe checks once that commands can be run; a readiness probe would use CPU time permanently.
 				StartupProbe: &corev1.Probe{
 					ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}},
 					PeriodSeconds: 1,
@@ -39,7 +39,7 @@ func ServerPod(namespace, name, node string, labels map[string]string) *corev1.P
 	}
 }
 
-// RunPod creates a pod, waits until it is ready, and returns it as it then is.
+// RunPod creates a pod, waits until it is ready, and returns the live object.
 func (k *Kit) RunPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	if err := k.Client.Create(ctx, pod); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (k *Kit) RunPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) 
 	})
 }
 
-// Exec runs a shell command in a pod, and returns what it printed, without the line end.
+// Exec runs a shell command in a pod, and returns its standard output without surrounding space.
 func (k *Kit) Exec(ctx context.Context, pod *corev1.Pod, command string) (string, error) {
 	out, err := k.Kubectl(ctx, "exec", "-n", pod.Namespace, pod.Name, "--", "sh", "-c", command)
 	return strings.TrimSpace(out), err

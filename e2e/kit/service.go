@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Served are the labels of the pods that a Service of this package selects.
+// Served returns the labels of the pods that a Service of this package selects.
 func Served() map[string]string { return map[string]string{"app": "server"} }
 
-// Service is a Service whose port 80 is served by pods of ServerPod with the labels Served.
+// Service returns a Service whose port 80 leads to port 8080 of pods with the labels Served.
 func Service(ns, name string, change func(*corev1.ServiceSpec)) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},

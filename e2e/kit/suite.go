@@ -14,30 +14,30 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/activity"
 )
 
-// Step is one thing done, with what to say of it.
+// Step is one step of an installation. Title is its description in the output.
 type Step struct {
-	Say string
-	Do  func(context.Context) error
+	Title string
+	Do    func(context.Context) error
 }
 
-// Run does steps in order, and says of each how long it took. It ends at the first that fails.
+// Run runs steps in order, and prints how long each took. It stops at the first error.
 func Run(ctx context.Context, w io.Writer, steps []Step) error {
 	for i, s := range steps {
 		if err := s.run(ctx, w, fmt.Sprintf("[%d/%d] ", i+1, len(steps))); err != nil {
-			return fmt.Errorf("%s: %w", s.Say, err)
+			return fmt.Errorf("%s: %w", s.Title, err)
 		}
 	}
 	return nil
 }
 
-// run does one step. While it runs for long, each line says what it waits for; the last one begins like the first then.
+// run runs one step. If the step takes long, run prints lines with what the step is waiting for, and then repeats its description.
 func (s Step) run(ctx context.Context, w io.Writer, number string) error {
-	start, again := time.Now(), ""
-	fmt.Fprintf(w, "%s%s ...", number, s.Say)
+	start, prefix := time.Now(), ""
+	fmt.Fprintf(w, "%s%s ...", number, s.Title)
 	var step activity.Step
 	stop := step.Watch(func(line string) {
-		if again == "" {
-			again = number + s.Say + " ..."
+		if prefix == "" {
+			prefix = number + s.Title + " ..."
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "      %s\n", line)
@@ -48,11 +48,11 @@ func (s Step) run(ctx context.Context, w io.Writer, number string) error {
 	if err != nil {
 		failed = " failed after"
 	}
-	fmt.Fprintf(w, "%s%s %s\n", again, failed, time.Since(start).Round(100*time.Millisecond))
+	fmt.Fprintf(w, "%s%s %s\n", prefix, failed, time.Since(start).Round(100*time.Millisecond))
 	return err
 }
 
-// Install lists the steps from no lab to one whose network is settled. The arguments are those of lab up.
+// Install returns the steps that create a lab with a settled network. The arguments are those of lab up.
 func (k *Kit) Install(sample string, up ...string) []Step {
 	return append(k.Bare(up...),
 		Step{"apply config/samples/" + sample, func(ctx context.Context) error { return k.ApplySample(ctx, sample) }},
@@ -62,12 +62,11 @@ func (k *Kit) Install(sample string, up ...string) []Step {
 	)
 }
 
-// Bare lists the steps from no lab to one with the operator in it and nothing for it to do. The arguments are those
-// of lab up.
+// Bare returns the steps that create a lab with the operator but without a Network. The arguments are those of lab up.
 func (k *Kit) Bare(up ...string) []Step { return k.bare(k.InstallOperator, up) }
 
-// OpenShift lists the steps from no lab to one as OpenShift makes its clusters, whose network is settled: it comes from
-// Network.config alone. The arguments are further ones of lab up.
+// OpenShift returns the steps that create a lab that resembles an OpenShift cluster, with a settled network that is configured by
+// Network.config alone. The arguments are additional ones of lab up.
 func (k *Kit) OpenShift(up ...string) []Step {
 	install := func(ctx context.Context) error { return k.InstallFrom(ctx, "lab-openshift") }
 	return append(k.bare(install, append([]string{"--openshift"}, up...)),
@@ -79,8 +78,8 @@ func (k *Kit) OpenShift(up ...string) []Step {
 
 func (k *Kit) bare(install func(context.Context) error, up []string) []Step {
 	return []Step{
-		{"take down what is left of an earlier lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
-		{"bring up a cluster whose nodes have no network", func(ctx context.Context) error {
+		{"remove the previous lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
+		{"bring up a cluster without a pod network", func(ctx context.Context) error {
 			images, err := k.images()
 			if err != nil {
 				return err
@@ -94,7 +93,7 @@ func (k *Kit) bare(install func(context.Context) error, up []string) []Step {
 	}
 }
 
-// Namespace makes a namespace for one test, and removes it when the test ends.
+// Namespace creates a namespace for one test, and deletes it when the test ends.
 func (k *Kit) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
@@ -105,13 +104,13 @@ func (k *Kit) Namespace(t testing.TB) string {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := k.Client.Delete(ctx, ns); err != nil {
-			t.Errorf("remove namespace %s: %v", ns.Name, err)
+			t.Errorf("delete namespace %s: %v", ns.Name, err)
 		}
 	})
 	return ns.Name
 }
 
-// Eventually fails the test if a function does not succeed within a time.
+// Eventually fails the test if f does not succeed within the limit. The promise names the expectation in the failure.
 func Eventually(t testing.TB, limit time.Duration, promise string, f func(context.Context) error) {
 	t.Helper()
 	if err := Poll(t.Context(), limit, f); err != nil {

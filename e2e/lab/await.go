@@ -17,11 +17,11 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// pollInterval is short against the seconds that programs take to start.
+// pollInterval is the interval of polls. It is short compared to the start of a component, which takes seconds.
 const pollInterval = 200 * time.Millisecond
 
-// adminConfig is where a control-plane node keeps its own kubeconfig with all
-// rights.
+// adminConfig is the path of the kubeconfig with cluster-admin permissions on a
+// control-plane node.
 const adminConfig = "/etc/kubernetes/admin.conf"
 
 func (l *Lab) awaitAPI(ctx context.Context, n topology.Node) error {
@@ -38,7 +38,8 @@ func (l *Lab) awaitCluster(ctx context.Context) error {
 	})
 }
 
-// applyAddons tries again while the API server makes its own namespaces.
+// applyAddons applies the add-ons. It retries until the API server has created
+// its own namespaces.
 func (l *Lab) applyAddons(ctx context.Context) error {
 	cluster, err := loadCluster(l.host.Layout.PKI())
 	if err != nil {
@@ -58,8 +59,8 @@ func (l *Lab) applyAddons(ctx context.Context) error {
 	})
 }
 
-// awaitAccounts waits until the controller manager has made the account that
-// pods without one of their own run as.
+// awaitAccounts waits until the controller manager has created the default
+// service account of namespace default.
 func (l *Lab) awaitAccounts(ctx context.Context) error {
 	return poll(ctx, func() error {
 		_, err := l.Kubectl(ctx, nil, "get", "serviceaccount", "default", "--namespace=default")
@@ -67,8 +68,8 @@ func (l *Lab) awaitAccounts(ctx context.Context) error {
 	})
 }
 
-// awaitNode waits until the node's kubelet has registered it, and gives it the
-// labels of its role, which a kubelet may not give itself.
+// awaitNode waits until the node's kubelet has registered it, and sets the
+// labels of its role, which a kubelet must not set itself.
 func (l *Lab) awaitNode(ctx context.Context, n topology.Node) error {
 	label := []string{"label", "node", n.Name, "--overwrite"}
 	for _, role := range roles(n.Role) {
@@ -80,8 +81,8 @@ func (l *Lab) awaitNode(ctx context.Context, n topology.Node) error {
 	})
 }
 
-// roles are the names of a node's role; the second one of a control plane is
-// from former times and still what many programs select by.
+// roles returns the names of a node's role. The second one of a control plane is
+// deprecated, but many selectors still use it.
 func roles(r topology.Role) []string {
 	if r == topology.ControlPlane {
 		return []string{"control-plane", "master"}
@@ -89,7 +90,7 @@ func roles(r topology.Role) []string {
 	return []string{"worker"}
 }
 
-// Kubectl runs kubectl with all rights and returns what it prints.
+// Kubectl runs kubectl with cluster-admin permissions and returns its output.
 func (l *Lab) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	args = append([]string{"--kubeconfig", l.Kubeconfig()}, args...)
 	cmd := exec.CommandContext(ctx, l.host.Layout.Program("kubectl"), args...)
@@ -97,7 +98,8 @@ func (l *Lab) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]b
 	return outputOf(cmd, "kubectl "+args[2])
 }
 
-// outputOf runs a command and puts what it complains of into the error.
+// outputOf runs a command and returns its standard output. An error contains its
+// standard error.
 func outputOf(cmd *exec.Cmd, what string) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -108,10 +110,10 @@ func outputOf(cmd *exec.Cmd, what string) ([]byte, error) {
 	return out, nil
 }
 
-// poll tries until it works; when the time is up it returns the last error
-// that was not about the time.
+// poll calls try until it succeeds. When the context is done, it returns the
+// last error before that.
 func poll(ctx context.Context, try func() error) error {
-	last := errors.New("there was no time for a first try")
+	last := errors.New("the time limit was reached before the first attempt")
 	for {
 		err := try()
 		if err == nil {

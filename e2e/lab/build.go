@@ -13,7 +13,7 @@ import (
 )
 
 // Build builds the components that are missing and links all named ones, or the
-// whole catalogue, into the layout's program directory for an architecture; empty is that of this machine.
+// whole catalogue, into the layout's directory of binaries for an architecture; empty means that of this machine.
 func Build(ctx context.Context, h Host, arch string, names []string) error {
 	list, err := component.Select(names)
 	if err != nil {
@@ -23,10 +23,10 @@ func Build(ctx context.Context, h Host, arch string, names []string) error {
 	return b.Ensure(ctx, list, h.Layout.ProgramsFor(arch), component.Report{Out: h.Out, Now: h.Now})
 }
 
-// BuildImages builds the lab's own images, of which the components must have
-// been built, and puts those that every node gets into the layout's image
-// directory. With conformance set, it returns the archives that conformance tests
-// want beside those.
+// BuildImages builds the lab's own images, whose components must have been built,
+// and links those that every node gets into the layout's image directory. With
+// conformance set, it builds and returns the archives of the additional images
+// that conformance tests need instead.
 func BuildImages(ctx context.Context, h Host, conformance bool) ([]string, error) {
 	agnhost, err := kubernetesSource(ctx, h.Layout.Components())
 	if err != nil {
@@ -59,8 +59,8 @@ func linkImages(paths []string, dir string) error {
 	return nil
 }
 
-// kubernetesSource is the directory of Kubernetes' own source in the module cache,
-// downloaded if it is not there.
+// kubernetesSource returns the directory of Kubernetes' source in the module
+// cache. It downloads the module if it is missing.
 func kubernetesSource(ctx context.Context, components string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", "k8s.io/kubernetes")
 	cmd.Dir = filepath.Join(components, "kubernetes")

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
 )
 
-// Names of what the directory of certificates holds of a cluster.
+// Base names of the files in the directory of certificates.
 const (
 	caName              = "ca"
 	frontProxyCAName    = "front-proxy-ca"
@@ -18,7 +18,7 @@ const (
 
 func saveCluster(dir string, c pki.Cluster) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keep the certificates: %w", err)
+		return fmt.Errorf("store the certificates: %w", err)
 	}
 	for name, p := range map[string]pki.Pair{
 		caName: c.CA.Pair, frontProxyCAName: c.FrontProxy.Pair, serviceAccountsName: c.ServiceAccounts,
@@ -27,7 +27,7 @@ func saveCluster(dir string, c pki.Cluster) error {
 			os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o644),
 			os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600))
 		if err != nil {
-			return fmt.Errorf("keep the certificates: %w", err)
+			return fmt.Errorf("store the certificates: %w", err)
 		}
 	}
 	return nil
@@ -46,10 +46,10 @@ func loadCluster(dir string) (pki.Cluster, error) {
 		}
 		pairs[name] = pki.Pair{Cert: cert, Key: key}
 	}
-	ca, err := pki.LoadAuthority(pairs[caName])
+	ca, err := pki.LoadCA(pairs[caName])
 	if err != nil {
 		return pki.Cluster{}, err
 	}
-	front, err := pki.LoadAuthority(pairs[frontProxyCAName])
+	front, err := pki.LoadCA(pairs[frontProxyCAName])
 	return pki.Cluster{CA: ca, FrontProxy: front, ServiceAccounts: pairs[serviceAccountsName]}, err
 }

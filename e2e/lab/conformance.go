@@ -12,23 +12,23 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/machine"
 )
 
-// NetworkConformance is the focus that chooses Kubernetes' own conformance
-// tests of the network.
+// NetworkConformance is the focus that selects Kubernetes' conformance tests of
+// the network.
 const NetworkConformance = `\[sig-network\].*\[Conformance\]`
 
-// ConformanceOptions choose tests by regular expressions on their names.
+// ConformanceOptions select tests by regular expressions on their names.
 type ConformanceOptions struct {
 	Focus, Skip string
 }
 
-// interruptTimeout is how long interrupted tests may take to clean up.
+// interruptTimeout is the time limit for the cleanup of interrupted tests.
 const interruptTimeout = time.Minute
 
-// Conformance builds Kubernetes' own tests and the images they want, and runs
-// them from the network of the first control-plane node, which reaches all
-// nodes and pods. The lab's output takes a line a test and the closing lines;
-// everything they print and the JUnit report stay in the layout's conformance
-// directory. Tests that fail make an error.
+// Conformance builds Kubernetes' tests and their images, and runs the tests in
+// the network namespace of the first control-plane node, from which all nodes and
+// pods are reachable. It prints one line per test and the summary; the whole
+// output and the JUnit report are stored in the layout's conformance directory.
+// Failed tests result in an error.
 func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	var programs []string
 	for _, c := range component.Conformance() {
@@ -56,10 +56,10 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	p := newProgress(l.host.Out)
 	err = l.runConformance(ctx, o, dir, io.MultiWriter(log, p))
 	if err == nil && p.done == 0 {
-		err = fmt.Errorf("no test is called %q", o.Focus)
+		err = fmt.Errorf("no test matches %q", o.Focus)
 	}
 	if err != nil {
-		return fmt.Errorf("conformance: %w; what the tests printed and their report are in %s", err, dir)
+		return fmt.Errorf("conformance: %w; the output and the report of the tests are in %s", err, dir)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (l *Lab) runConformance(ctx context.Context, o ConformanceOptions, dir stri
 	if err != nil {
 		return err
 	}
-	// Only the network is the node's: the tests see this machine's files.
+	// The tests share only the network namespace of the node, not its files.
 	cmd := inNetwork(ctx, init.PID, l.host.Layout.Program(component.E2ETest().Name),
 		"--kubeconfig="+kubeconfig,
 		"--kubectl-path="+l.host.Layout.Program("kubectl"),

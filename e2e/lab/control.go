@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
 )
 
-// Stop powers nodes off, or ends units and keeps them down. See ParseTarget for
-// what can be named.
+// Stop powers nodes off, or stops units until they are started. See ParseTarget
+// for the syntax of target.
 func (l *Lab) Stop(ctx context.Context, target string) error {
-	return l.each(target, func(n topology.Node, unit string) error {
+	return l.forEach(target, func(n topology.Node, unit string) error {
 		if unit == "" {
 			return l.powerOff(ctx, n)
 		}
@@ -25,23 +25,23 @@ func (l *Lab) Stop(ctx context.Context, target string) error {
 	})
 }
 
-// Start undoes Stop. A node that is on is not changed.
+// Start reverts Stop. It does not change a node that is on.
 func (l *Lab) Start(ctx context.Context, target string) error {
-	return l.each(target, func(n topology.Node, unit string) error {
+	return l.forEach(target, func(n topology.Node, unit string) error {
 		if unit != "" {
 			return l.startUnit(ctx, n, unit)
 		}
 		if _, err := l.init(n.Name); err == nil {
 			return nil
 		}
-		return l.carryOut(ctx, plan.Node(l.record.Topology, n))
+		return l.execute(ctx, plan.Node(l.record.Topology, n))
 	})
 }
 
-// Kill ends units without warning; they are started again as after any crash.
+// Kill sends SIGKILL to units; the supervisor restarts them as after any crash.
 // A whole node is powered off.
 func (l *Lab) Kill(ctx context.Context, target string) error {
-	return l.each(target, func(n topology.Node, unit string) error {
+	return l.forEach(target, func(n topology.Node, unit string) error {
 		if unit == "" {
 			return l.powerOff(ctx, n)
 		}
@@ -49,7 +49,7 @@ func (l *Lab) Kill(ctx context.Context, target string) error {
 	})
 }
 
-func (l *Lab) each(target string, f func(n topology.Node, unit string) error) error {
+func (l *Lab) forEach(target string, f func(n topology.Node, unit string) error) error {
 	t, err := ParseTarget(l.record.Topology, target)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (l *Lab) each(target string, f func(n topology.Node, unit string) error) er
 	return nil
 }
 
-// SetCable plugs the network cable of a device of a node or a host outside in, or pulls it. An empty device is
+// SetCable plugs or unplugs the network cable of a device of a node or an outside host. An empty device is
 // the first one.
 func (l *Lab) SetCable(node, device string, plugged bool) error {
 	if _, err := l.record.Topology.Machine(node); err != nil {
@@ -78,8 +78,8 @@ func (l *Lab) SetCable(node, device string, plugged bool) error {
 	return underlay.SetCable(p.PID, node, device, plugged)
 }
 
-// powerOff ends everything on the node at once and forgets its network; its
-// disk stays.
+// powerOff kills all processes of the node and removes its network; its disk is
+// kept.
 func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
@@ -97,29 +97,29 @@ func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
 	if err := cgroup.Remove(ctx, l.branch(n.Name), groups); err != nil {
 		return err
 	}
-	if outside, err := l.init(underlay.Name); err == nil {
-		if err := underlay.Detach(outside.PID, l.record.Topology, n); err != nil {
+	if holder, err := l.init(underlay.Name); err == nil {
+		if err := underlay.Detach(holder.PID, l.record.Topology, n); err != nil {
 			return err
 		}
 	}
 	return errors.Join(os.RemoveAll(l.host.Layout.Socket(n.Name)), os.RemoveAll(l.host.Layout.Process(n.Name)))
 }
 
-// AddNode adds a worker and returns it once it has registered itself.
+// AddNode adds a worker and returns it once its kubelet has registered it.
 func (l *Lab) AddNode(ctx context.Context) (topology.Node, error) {
 	t, n, err := l.record.Topology.AddWorker()
 	if err != nil {
 		return n, err
 	}
 	l.record.Topology = t
-	// Recorded first, so that a failure leaves nothing behind that no command knows.
+	// Record the node first, so that commands can remove it after a failure.
 	if err := l.save(); err != nil {
 		return n, err
 	}
-	return n, l.carryOut(ctx, plan.Node(t, n))
+	return n, l.execute(ctx, plan.Node(t, n))
 }
 
-// RemoveNode powers a worker off for good: its disk goes, and its Node object.
+// RemoveNode powers a worker off permanently, and deletes its disk and its Node object.
 func (l *Lab) RemoveNode(ctx context.Context, name string) error {
 	n, err := l.record.Topology.Node(name)
 	if err != nil {

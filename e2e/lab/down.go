@@ -18,12 +18,12 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/process"
 )
 
-// downTimeout is how long the kernel may take to end the processes of a node.
+// downTimeout is the time limit for the end of a node's processes.
 const downTimeout = time.Minute
 
-// Down takes the lab down, in any state, or what a crashed command left of one: its
-// processes, namespaces, control groups, mounts and disks. Logs and programs stay, unless purge is set. Without a lab there is
-// nothing to do. It waits until no other command changes the lab.
+// Down removes the lab in any state, also one that a crashed command has left incomplete: its processes, namespaces, control groups,
+// mounts and disks. It keeps logs and binaries unless purge is set. Without a lab, Down does nothing. It waits until no other command
+// changes the lab.
 func Down(ctx context.Context, h Host, purge bool) error {
 	unlock, err := Lock(ctx, h)
 	if err != nil {
@@ -55,8 +55,8 @@ func Down(ctx context.Context, h Host, purge bool) error {
 	return nil
 }
 
-// DownAll takes down every lab of the checkout, as Down does, and what is left of labs of which no record says whose they are. It
-// returns all errors. Labs of other checkouts are named and left as they are, unless their checkout is gone.
+// DownAll removes every lab of the checkout as Down does, and the remains of labs without a record. It returns all errors. It prints
+// the labs of other checkouts and skips them, unless their checkout does not exist any more.
 func DownAll(ctx context.Context, h Host, purge bool) error {
 	names, err := layout.Labs()
 	if err != nil {
@@ -87,9 +87,9 @@ func inState(state string, purge bool) []string {
 	return paths
 }
 
-// endProcesses kills the recorded processes first, which takes whole nodes
-// down at once, and then whatever else is in the lab's control groups: a
-// command may have died between starting a process and recording it.
+// endProcesses kills the recorded processes first, which ends whole nodes at
+// once, and then all others in the lab's control groups: a command may have
+// crashed between starting a process and recording it.
 func endProcesses(ctx context.Context, l layout.Layout) error {
 	records, err := filepath.Glob(l.Process("*"))
 	if err != nil {
@@ -111,8 +111,8 @@ func endProcesses(ctx context.Context, l layout.Layout) error {
 	return cgroup.Remove(ctx, l.Cgroup(), groups)
 }
 
-// unmountBelow takes off what is mounted in a directory, last mounts first. Nodes
-// mount in namespaces of their own; this is for what someone mounted by hand.
+// unmountBelow unmounts all file systems below a directory, the last mounted
+// first. Nodes mount in namespaces of their own; this is for mounts made by hand.
 func unmountBelow(dir string) error {
 	f, err := os.Open("/proc/self/mounts")
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
 )
 
-// Command makes a command that runs on a node or a host outside, with the node's programs in its
-// path. The underlay may be named too: then the command runs on the machine, in
-// the network that the nodes hang off, as a host outside the cluster.
+// Command returns a command that runs on a node or an outside host, with the node's binaries in its
+// PATH. If node is the name of the underlay, the command runs on the machine in the network namespace of the
+// underlay, as a host outside the cluster.
 //
-// The end of the context ends what carries the command into the node, not the
-// command: give what may not end by itself a process group to kill.
+// The end of the context kills the process that enters the node, not the command in it. For a command that may not
+// end, set a process group to kill.
 func (l *Lab) Command(ctx context.Context, node, program string, args ...string) (*exec.Cmd, error) {
 	if node != underlay.Name {
 		if _, err := l.record.Topology.Machine(node); err != nil {
@@ -31,25 +31,25 @@ func (l *Lab) Command(ctx context.Context, node, program string, args ...string)
 	if node == underlay.Name {
 		return inNetwork(ctx, p.PID, program, args...), nil
 	}
-	// By way of env, so that the program is looked for in the node's path.
+	// env looks up the program in the PATH of the node.
 	args = append(append([]string{"-i"}, config.Environment()...), append([]string{program}, args...)...)
 	return machine.Enter(ctx, p.PID, "env", args...), nil
 }
 
-// inNetwork makes a command that has nothing but its network from a node.
+// inNetwork returns a command that shares only the network namespace of a process.
 func inNetwork(ctx context.Context, pid int, program string, args ...string) *exec.Cmd {
 	enter := []string{"--target", fmt.Sprint(pid), "--net", "--", program}
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
 }
 
-// output runs a command on a node and returns what it prints.
+// output runs a command on a node and returns its standard output.
 func (l *Lab) output(ctx context.Context, node, program string, args ...string) ([]byte, error) {
 	cmd, err := l.Command(ctx, node, program, args...)
 	if err != nil {
 		return nil, err
 	}
-	// What is killed when the time is up stands outside the node; the program
-	// inside is its child and would live on.
+	// The context kills the process that enters the node; the program in the node is
+	// its child and would survive without the process group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return outputOf(cmd, strings.Join(append([]string{program}, args...), " "))

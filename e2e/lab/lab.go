@@ -1,9 +1,9 @@
 // Package lab runs a real Kubernetes cluster on one Linux machine, as root,
-// without a container engine or a registry. Its nodes are namespaces; what runs
-// on them is what runs on any node. Labs with different names do not meet.
+// without a container engine or a registry. Its nodes are sets of namespaces in
+// which the usual components run. Labs with different names are isolated.
 //
-// New and Up make a lab, Open finds the one that runs. A Lab's methods change
-// the running lab one command at a time; only reading ones may overlap.
+// Up creates a lab, Open returns the running one. Only one command at a time may
+// call methods that change the lab; methods that read may be called any time.
 package lab
 
 import (
@@ -23,33 +23,33 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
 )
 
-// Host is what a lab takes from its surroundings.
+// Host describes the environment of a lab.
 type Host struct {
 	Layout layout.Layout
-	// Program is the lab program: nodes are held by processes of it.
+	// Program is the path of the lab binary, which runs the first process of each node.
 	Program string
-	// Out takes the progress of long commands.
+	// Out receives the progress of long commands.
 	Out io.Writer
-	// Now is the clock that certificates and reports use.
+	// Now returns the current time, for certificates and reports.
 	Now func() time.Time
 }
 
-// Record is what is remembered of a running lab.
+// Record is the stored description of a running lab.
 type Record struct {
 	Topology topology.Topology `json:"topology"`
-	// Images are the paths of the archives that every node gets beside the
-	// lab's own images.
+	// Images are the paths of archives that are loaded into every node in
+	// addition to the lab's own images.
 	Images []string `json:"images,omitempty"`
 	// State is the state directory of the checkout that runs the lab.
 	State string `json:"state"`
-	// Server is the address, on the machine's loopback, that leads to the
-	// cluster's API server.
+	// Server is the address on the machine's loopback device that is forwarded
+	// to the cluster's API server.
 	Server string `json:"server"`
-	// Whole is true once the bring-up was done with.
+	// Whole is true once the bring-up has succeeded.
 	Whole bool `json:"whole"`
 }
 
-// Lab is a lab that runs, wholly or in part.
+// Lab is a running lab, which may be incomplete.
 type Lab struct {
 	host   Host
 	record Record
@@ -58,7 +58,7 @@ type Lab struct {
 // ErrNone is the error of Open when there is no lab.
 var ErrNone = errors.New("no lab is running on this machine: start one with lab up")
 
-// Open finds the lab of the host's layout.
+// Open returns the lab of the host's layout, or ErrNone.
 func Open(h Host) (*Lab, error) {
 	data, err := os.ReadFile(h.Layout.Record())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,17 +74,17 @@ func Open(h Host) (*Lab, error) {
 	return l, nil
 }
 
-// Topology is what the lab is made of.
+// Topology returns the nodes and networks of the lab.
 func (l *Lab) Topology() topology.Topology { return l.record.Topology }
 
-// Whole says whether the lab was brought up without a failure.
+// Whole reports whether the bring-up of the lab has succeeded.
 func (l *Lab) Whole() bool { return l.record.Whole }
 
-// Kubeconfig is the path of a kubeconfig that works in the machine's own
-// network namespace, with all rights.
+// Kubeconfig returns the path of a kubeconfig with cluster-admin permissions that
+// works in the machine's own network namespace.
 func (l *Lab) Kubeconfig() string { return l.host.Layout.Kubeconfig() }
 
-// save records the lab, in one step so that a crash leaves the record whole.
+// save writes the record of the lab atomically.
 func (l *Lab) save() error {
 	data, err := json.MarshalIndent(l.record, "", "  ")
 	if err != nil {
@@ -111,20 +111,20 @@ func (l *Lab) init(name string) (process.Process, error) {
 	}
 	if !p.Alive() {
 		if name == underlay.Name {
-			return p, errors.New("the underlay's process is gone: take the lab down with lab down")
+			return p, errors.New("the process of the underlay has ended: remove the lab with lab down")
 		}
 		return p, fmt.Errorf("the node %s is off: start it with lab start %s", name, name)
 	}
 	return p, nil
 }
 
-// supervisor speaks to the first process of a node.
+// supervisor returns a client of the first process of a node.
 func (l *Lab) supervisor(node string) *supervisor.Client {
 	return supervisor.NewClient(l.host.Layout.Socket(node))
 }
 
-// branch is where a node, or the underlay, is in the control groups of the machine.
+// branch returns the control group of a node or of the underlay.
 func (l *Lab) branch(name string) string { return filepath.Join(l.host.Layout.Cgroup(), name) }
 
-// logDir is where the logs of a node, or of the underlay, lie.
+// logDir returns the directory of the logs of a node or of the underlay.
 func (l *Lab) logDir(name string) string { return filepath.Join(l.record.State, "logs", name) }

@@ -20,11 +20,11 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// imagesNamespace is where the container runtime keeps the images of pods.
+// imagesNamespace is the containerd namespace of the images of pods.
 const imagesNamespace = "k8s.io"
 
-// LoadImages imports docker-archives into every node that is on and does not
-// have them yet, and returns how many imports were made.
+// LoadImages imports docker-archives into every running node that does not have
+// them yet, and returns the number of imports.
 func (l *Lab) LoadImages(ctx context.Context, paths []string) (int, error) {
 	archives, err := readArchives(paths)
 	if err != nil {
@@ -35,7 +35,7 @@ func (l *Lab) LoadImages(ctx context.Context, paths []string) (int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, n := range nodes {
 		if _, err := l.init(n.Name); err != nil {
-			fmt.Fprintf(l.host.Out, "%s: left out: %v\n", n.Name, err)
+			fmt.Fprintf(l.host.Out, "%s: skipped: %v\n", n.Name, err)
 			continue
 		}
 		group.Go(func() error {
@@ -64,8 +64,8 @@ func readArchives(paths []string) ([]image.Archive, error) {
 	return archives, nil
 }
 
-// defaultImages are the images that every node of the lab gets: the lab's own and
-// those that it was brought up with.
+// defaultImages returns the images that every node of the lab gets: the lab's own
+// and those given to Up.
 func (l *Lab) defaultImages() ([]image.Archive, error) {
 	paths, err := filepath.Glob(filepath.Join(l.host.Layout.Images(), "*.tar"))
 	if err != nil {
@@ -157,8 +157,9 @@ func (l *Lab) importArchive(ctx context.Context, n topology.Node, path string) e
 	return err
 }
 
-// loaded remembers, beside the node's disk, which archive gave the node the
-// image of each name: the runtime gives images digests of its own.
+// loaded maps the name of each image of a node to the digest of the archive it was
+// imported from. It is stored with the node's disk: the runtime's own digests of
+// images differ.
 type loaded map[string]string
 
 func (l *Lab) loadedPath(node string) string {

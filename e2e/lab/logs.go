@@ -7,8 +7,8 @@ import (
 )
 
 // LogFiles lists the log files below a log directory that belong to a target: a
-// node, a component or NODE/COMPONENT; nothing means all of them. It needs no
-// running lab: logs are there to see why one did not run.
+// node, a component or NODE/COMPONENT; empty means all. It works without a
+// running lab.
 func LogFiles(dir, target string) ([]string, error) {
 	var patterns []string
 	switch node, unit, both := strings.Cut(target, "/"); {

@@ -21,8 +21,8 @@ const (
 	UnderlayCommand = "underlay-process"
 )
 
-// makeUnderlay starts the underlay and writes the kubeconfig that leads
-// through it.
+// makeUnderlay starts the underlay and writes the kubeconfig, whose server is the
+// address that the underlay forwards.
 func (l *Lab) makeUnderlay() error {
 	groups, err := cgroup.Mounted()
 	if err != nil {
@@ -70,11 +70,10 @@ func (l *Lab) writeKubeconfig() error {
 	return nil
 }
 
-// makeNode writes the disk of a node or a host outside, starts its first process and lays its
-// cables. What the disk holds from an earlier life, beside the lab's own files,
-// stays on it.
+// makeNode writes the disk of a node or an outside host, starts its first process and connects its
+// cables. It keeps other files that exist on the disk.
 func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
-	outside, err := l.init(underlay.Name)
+	holder, err := l.init(underlay.Name)
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 		Socket: l.host.Layout.Socket(n.Name), Log: filepath.Join(logs, "init.log"),
 	})
 	if p.PID != 0 {
-		// Also when it did not get ready: someone has to find it again.
+		// Record the process also if it did not become ready, so that later commands find it.
 		if err := p.Save(l.host.Layout.Process(n.Name)); err != nil {
 			return err
 		}
@@ -114,7 +113,7 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 	if err != nil {
 		return err
 	}
-	return underlay.Attach(outside.PID, p.PID, l.record.Topology, n)
+	return underlay.Attach(holder.PID, p.PID, l.record.Topology, n)
 }
 
 func (l *Lab) format(n topology.Node) error {
@@ -138,7 +137,7 @@ func (l *Lab) format(n topology.Node) error {
 	return machine.Format(l.host.Layout.Disk(n.Name), files)
 }
 
-// programs are what every node finds in its path, by name.
+// programs returns the paths of the binaries in the PATH of every node, by name.
 func (l *Lab) programs() map[string]string {
 	programs := map[string]string{}
 	for _, name := range []string{

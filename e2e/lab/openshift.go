@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-// applyOpenShift makes the API server serve OpenShift's kinds, and creates the
-// objects that a cluster is born with.
+// applyOpenShift creates OpenShift's CRDs and the objects that its installer
+// creates.
 func (l *Lab) applyOpenShift(ctx context.Context) error {
 	files, err := openshift.ModuleFiles(ctx, filepath.Join(l.host.Layout.Root, "e2e"))
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Lab) applyOpenShift(ctx context.Context) error {
 	}
 	var withStatus []*unstructured.Unstructured
 	for _, o := range objects {
-		if _, has := o.Object["status"]; has {
+		if _, ok := o.Object["status"]; ok {
 			withStatus = append(withStatus, o)
 		}
 	}
@@ -44,7 +44,7 @@ func (l *Lab) applyOpenShift(ctx context.Context) error {
 	return applyUntilAccepted(ctx, l, withStatus, "--subresource=status")
 }
 
-// openShiftCluster is what the installer would have been told for a lab.
+// openShiftCluster returns the installer's parameters for a lab.
 func openShiftCluster(t topology.Topology) openshift.Cluster {
 	planes := len(t.ControlPlanes())
 	c := openshift.Cluster{
@@ -62,7 +62,7 @@ func openShiftCluster(t topology.Topology) openshift.Cluster {
 	return c
 }
 
-// stream is objects as one YAML stream.
+// stream encodes objects as one YAML stream.
 func stream[T any](objects []T) ([]byte, error) {
 	var out bytes.Buffer
 	for _, o := range objects {
@@ -75,8 +75,8 @@ func stream[T any](objects []T) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// applyUntilAccepted applies objects as one, repeatedly while the API
-// server does not serve their kinds yet.
+// applyUntilAccepted applies objects with one command, and retries until the API
+// server serves their kinds.
 func applyUntilAccepted[T any](ctx context.Context, l *Lab, objects []T, flags ...string) error {
 	yaml, err := stream(objects)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// progress turns the detailed output of Ginkgo into a line a test and the
-// closing lines.
+// progress reduces the detailed output of Ginkgo to one line per test and the
+// summary.
 type progress struct {
 	out  io.Writer
 	rest []byte
-	// test is the one that runs, total how many will, done how many have.
+	// test is the name of the current test, total the number of tests to run, done that of completed ones.
 	test        string
 	total, done int
 	// closing is true once the summary has begun.
@@ -30,7 +30,7 @@ var (
 	closing    = regexp.MustCompile(`^(Summarizing \d+ Failures?:|Ran \d+ of \d+ Specs)`)
 )
 
-// Write takes output in pieces of any length.
+// Write implements io.Writer. A line may be split over several calls.
 func (p *progress) Write(b []byte) (int, error) {
 	p.rest = append(p.rest, b...)
 	for {

@@ -14,34 +14,35 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
 )
 
-// NodeStatus is a node as it is now.
+// NodeStatus is the observed state of a node.
 type NodeStatus struct {
 	topology.Node
-	// PID is the node's first process as the machine numbers it, 0 when it is off.
+	// PID is that of the node's first process in the machine's PID namespace, 0 if the node is off.
 	PID int
 	// Ready is the status of the Node object's condition: True, False or
-	// Unknown, empty if there is no such object or no one to ask.
+	// Unknown; empty if there is no such object or the API server is unavailable.
 	Ready string
 	Units []UnitStatus
 }
 
-// UnitStatus is a unit with its process as the machine numbers it.
+// UnitStatus is the state of a unit. HostPID is its process in the machine's PID namespace.
 type UnitStatus struct {
 	supervisor.Status
 	HostPID int
 }
 
-// Status is the whole lab as it is now.
+// Status is the observed state of the lab.
 type Status struct {
-	// Underlay is the process that holds the underlay, 0 if it is gone.
+	// Underlay is the PID of the process of the underlay, 0 if it does not run.
 	Underlay int
-	// Nodes are the nodes of the cluster and the hosts outside.
+	// Nodes are the nodes of the cluster and the outside hosts.
 	Nodes []NodeStatus
-	// APIError says why the API server could not be asked, nil if it was.
+	// APIError is the error of the request to the API server, nil if it succeeded.
 	APIError error
 }
 
-// Status looks at the lab. It fails only where the machine cannot be looked at.
+// Status returns the state of the lab. An unavailable API server is not an error
+// of Status; see APIError.
 func (l *Lab) Status(ctx context.Context) (Status, error) {
 	var s Status
 	if p, err := l.init(underlay.Name); err == nil {
@@ -83,7 +84,7 @@ func (l *Lab) units(ctx context.Context, n topology.Node) ([]UnitStatus, error) 
 	return units, nil
 }
 
-// ready maps the names of the cluster's nodes to whether they are ready.
+// ready returns the status of the condition Ready by node name.
 func (l *Lab) ready(ctx context.Context) (map[string]string, error) {
 	out, err := l.Kubectl(ctx, nil, "get", "nodes", "--output=json", "--request-timeout=3s")
 	if err != nil {

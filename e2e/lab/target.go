@@ -9,16 +9,16 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// Target is what a command about a part of the lab is about: whole nodes, or
-// one unit of each of them.
+// Target is the part of the lab that a command operates on: whole nodes, or one
+// unit of each of them.
 type Target struct {
 	Nodes []topology.Node
 	// Unit is empty for whole nodes.
 	Unit string
 }
 
-// ParseTarget understands NODE, UNIT, which stands for that unit on every node
-// that runs it, and NODE/UNIT. A host outside may take the place of a node.
+// ParseTarget parses NODE, NODE/UNIT, or UNIT, which means that unit on every node
+// that runs it. NODE may also be an outside host.
 func ParseTarget(t topology.Topology, s string) (Target, error) {
 	if name, unit, ok := strings.Cut(s, "/"); ok {
 		n, err := t.Machine(name)

@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// ErrRunning is the error of Up when there is a lab already.
-var ErrRunning = errors.New("a lab is running already: look at it with lab status, take it down with lab down")
+// ErrRunning is the error of Up if a lab exists already.
+var ErrRunning = errors.New("a lab is running already: see lab status, or remove it with lab down")
 
-// Up brings a lab up. What it needs must have been built. Every node, also one that
-// is added later, gets the images in the given docker-archives, whose paths are
-// absolute, beside the lab's own. When an action fails, the lab is left as it is then,
-// for people to look at.
+// Up brings a lab up. Its components and images must have been built. Every node,
+// also one that is added later, gets the images of the given docker-archives, whose
+// paths are absolute, in addition to the lab's own. If an action fails, Up keeps
+// the incomplete lab for debugging.
 func Up(ctx context.Context, h Host, t topology.Topology, images []string) (*Lab, error) {
 	if _, err := Open(h); !errors.Is(err, ErrNone) {
 		return nil, errors.Join(ErrRunning, err)
@@ -45,35 +45,35 @@ func Up(ctx context.Context, h Host, t topology.Topology, images []string) (*Lab
 	if err := saveCluster(h.Layout.PKI(), cluster); err != nil {
 		return nil, err
 	}
-	if err := l.carryOut(ctx, plan.Up(t)); err != nil {
+	if err := l.execute(ctx, plan.Up(t)); err != nil {
 		return nil, err
 	}
 	l.record.Whole = true
 	return l, l.save()
 }
 
-// actionTimeout is how long any one action may take: several times what a busy
-// machine with two processors was seen to need.
+// actionTimeout is the time limit of an action: several times the longest observed
+// on a busy machine with two processors.
 const actionTimeout = 4 * time.Minute
 
-// ActionError says which action of a plan failed and where to look.
+// ActionError is the error of an action of a plan.
 type ActionError struct {
 	Action plan.Action
-	// Logs is the directory of logs that tell more.
+	// Logs is the directory of the related logs.
 	Logs string
 	Err  error
 }
 
 func (e *ActionError) Error() string {
-	return fmt.Sprintf("%s: %v\nthe lab is left as it is; logs are in %s", e.Action, e.Err, e.Logs)
+	return fmt.Sprintf("%s: %v\nthe lab is kept for debugging; logs are in %s", e.Action, e.Err, e.Logs)
 }
 
 func (e *ActionError) Unwrap() error { return e.Err }
 
-func (l *Lab) carryOut(ctx context.Context, p plan.Plan) error {
+func (l *Lab) execute(ctx context.Context, p plan.Plan) error {
 	start := l.host.Now()
 	for i, stage := range p {
-		if err := l.carryOutStage(ctx, stage); err != nil {
+		if err := l.executeStage(ctx, stage); err != nil {
 			return err
 		}
 		elapsed := l.host.Now().Sub(start).Round(100 * time.Millisecond)
@@ -82,8 +82,8 @@ func (l *Lab) carryOut(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-// carryOutStage does all actions of a stage at the same time, and prints those that take long.
-func (l *Lab) carryOutStage(ctx context.Context, stage plan.Stage) error {
+// executeStage runs all actions of a stage concurrently, and prints those that take long.
+func (l *Lab) executeStage(ctx context.Context, stage plan.Stage) error {
 	var step activity.Step
 	defer step.Watch(func(line string) { fmt.Fprintf(l.host.Out, "      %s\n", line) })()
 	group, ctx := errgroup.WithContext(ctx)
@@ -91,7 +91,7 @@ func (l *Lab) carryOutStage(ctx context.Context, stage plan.Stage) error {
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 			defer cancel()
-			if err := step.Do(ctx, a.String(), func(ctx context.Context) error { return l.do(ctx, a) }); err != nil {
+			if err := step.Do(ctx, a.String(), func(ctx context.Context) error { return l.run(ctx, a) }); err != nil {
 				return &ActionError{Action: a, Logs: l.actionLogs(a), Err: err}
 			}
 			return nil
@@ -107,16 +107,16 @@ func (l *Lab) actionLogs(a plan.Action) string {
 	return l.logDir(a.Node)
 }
 
-func (l *Lab) do(ctx context.Context, a plan.Action) error {
+func (l *Lab) run(ctx context.Context, a plan.Action) error {
 	if a.Node == "" {
-		return l.doForAll(ctx, a.Verb)
+		return l.runForCluster(ctx, a.Verb)
 	}
 	n, err := l.record.Topology.Machine(a.Node)
 	if err != nil {
 		return err
 	}
 	switch a.Verb {
-	case plan.MakeNode:
+	case plan.CreateNode:
 		return l.makeNode(ctx, n)
 	case plan.Start:
 		return l.startUnit(ctx, n, a.Unit)
@@ -127,12 +127,12 @@ func (l *Lab) do(ctx context.Context, a plan.Action) error {
 	case plan.AwaitNode:
 		return l.awaitNode(ctx, n)
 	}
-	return fmt.Errorf("do not know how to %s", a)
+	return fmt.Errorf("unknown action %s", a)
 }
 
-func (l *Lab) doForAll(ctx context.Context, v plan.Verb) error {
+func (l *Lab) runForCluster(ctx context.Context, v plan.Verb) error {
 	switch v {
-	case plan.MakeUnderlay:
+	case plan.CreateUnderlay:
 		return l.makeUnderlay()
 	case plan.AwaitCluster:
 		return l.awaitCluster(ctx)
@@ -143,14 +143,14 @@ func (l *Lab) doForAll(ctx context.Context, v plan.Verb) error {
 	case plan.AwaitAccounts:
 		return l.awaitAccounts(ctx)
 	}
-	return fmt.Errorf("do not know how to %s", v)
+	return fmt.Errorf("unknown action %s", v)
 }
 
-// Lock keeps other commands from changing the lab until it is undone.
+// Lock prevents other commands from changing the lab until unlock is called.
 func Lock(ctx context.Context, h Host) (unlock func(), err error) {
 	unlock, err = filelock.Acquire(ctx, h.Layout.Lock())
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("a lab takes root to run: %w", err)
+		return nil, fmt.Errorf("a lab must be run as root: %w", err)
 	}
 	return unlock, err
 }

@@ -1,5 +1,5 @@
-// Package networks is the table of the networks that suites run on. A suite that names no network runs on each of them. What a network
-// can do is in its provider's traits and operands, and not repeated here.
+// Package networks contains the table of the networks that suites run on. A suite that does not select a network runs on each of them.
+// The capabilities of a network are the traits and operands of its provider.
 package networks
 
 import (
@@ -21,41 +21,41 @@ import (
 	"github.com/cluster-network-operator/cno/providers/toy"
 )
 
-// Variable is the environment variable with the name of the network to use. make passes NETWORK=TYPE on in it.
+// Variable is the environment variable with the name of the network to use, as in make NETWORK=TYPE.
 const Variable = "NETWORK"
 
 // Network is a row of the table.
 type Network struct {
 	// Type is the value of spec.defaultNetwork.type.
 	Type operatorv1.NetworkType
-	// Variant distinguishes rows of one type; it is empty for the one with the network's defaults.
+	// Variant distinguishes rows of one type; it is empty for the row with the defaults of the network.
 	Variant string
-	// Object is the file with Network/cluster, a path in the checkout.
+	// Object is the path of the file with Network/cluster, relative to the checkout.
 	Object string
-	// Provider is the operator's side of the network. It is nil for a network of a third party.
+	// Provider is the operator's provider of the network. It is nil for a network of a third party.
 	Provider provider.Provider
-	// Tiers is which of its promises make e2e tests; make e2e-all tests all of them for every network.
-	Tiers Tiers
-	// LabUp are further options of lab up, such as a larger MTU between nodes.
+	// Quick is true if make e2e runs the quick tier of the suite on it; make e2e-all runs the whole suite on every network.
+	Quick bool
+	// LabUp are additional options of lab up, such as a larger MTU between nodes.
 	LabUp []string
-	// Build, if not nil, builds what the checkout's images and configuration do not have, and returns the directory for Kit.Overlay.
+	// Build, if not nil, builds images and manifests that the checkout does not contain, and returns the directory for Kit.Overlay.
 	Build func(*kit.Kit) (overlay string, err error)
-	// Manifest, if not empty, is a file that installs the network, a path in the checkout: the third party's part.
+	// Manifest, if not empty, is the path of the third party's manifest that installs the network, relative to the checkout.
 	Manifest string
-	// Joins is how long pods of a node that has become ready may not reach those of other nodes; 0 is not at all.
+	// Joins is the time for which pods of a newly ready node may be unable to reach those of other nodes; 0 means none.
 	Joins time.Duration
-	// Unserved are the scenarios of the connectivity test, by a part of their name, that the network does not promise.
+	// Unserved are substrings of the names of connectivity test scenarios that the network does not support.
 	Unserved []string
-	// Unsafe, if not nil, changes a setting that the operator refuses to change while the network is in use, and with which the network
-	// works, too, once that is forced.
+	// Unsafe, if not nil, makes a change that the operator refuses while the network is in use, and with which the network works after it
+	// is forced.
 	Unsafe func(*operatorv1.NetworkSpec)
-	// EgressIPs is whether namespaces can have egress IPs by NetNamespaces and HostSubnets.
+	// EgressIPs is true if NetNamespaces and HostSubnets can assign egress IPs to namespaces.
 	EgressIPs bool
-	// Left is a shell command that prints what the network has on a node and uninstalling must remove, beside the files of its agents.
+	// Left is a shell command that prints the state of the network on a node that uninstalling must remove, other than the agents' files.
 	Left string
 }
 
-// Name is the type, with the variant behind a dash: OVNKubernetes, OVNKubernetes-DualStack.
+// Name returns the type, followed by a dash and the variant if there is one: OVNKubernetes, OVNKubernetes-DualStack.
 func (n Network) Name() string {
 	if n.Variant == "" {
 		return string(n.Type)
@@ -63,19 +63,7 @@ func (n Network) Name() string {
 	return string(n.Type) + "-" + n.Variant
 }
 
-// Tiers is how much of the suite make e2e runs.
-type Tiers int
-
-const (
-	// None leaves a network to make e2e-all.
-	None Tiers = iota
-	// Quick is what is done within five minutes.
-	Quick
-	// Full is everything.
-	Full
-)
-
-// All is the table, without the networks that are not built yet. The first network is the default.
+// All returns the table without the networks that are not implemented yet. The first network is the default.
 func All() []Network {
 	return slices.DeleteFunc(rows(), func(n Network) bool { return n.Provider == nil && n.Manifest == "" })
 }
@@ -83,7 +71,7 @@ func All() []Network {
 // leftByOVN prints the interfaces of OVN-Kubernetes.
 const leftByOVN = "ip -o link | grep -e ovn -e br-int"
 
-// vxlan has flannel wrap packets between nodes. By default it routes them.
+// vxlan sets flannel's backend to VXLAN. The default is routes without encapsulation.
 func vxlan(s *operatorv1.NetworkSpec) {
 	if s.DefaultNetwork.FlannelConfig == nil {
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{}
@@ -91,12 +79,12 @@ func vxlan(s *operatorv1.NetworkSpec) {
 	s.DefaultNetwork.FlannelConfig.Backend = operatorv1.FlannelBackendVXLAN
 }
 
-// openShiftSDN is OpenShift SDN in the mode of a variant.
-func openShiftSDN(variant, object string, tiers Tiers) Network {
+// openShiftSDN returns the row of OpenShift SDN in the mode of a variant.
+func openShiftSDN(variant, object string, quick bool) Network {
 	return Network{
 		Type: operatorv1.NetworkTypeOpenShiftSDN, Variant: variant, Object: "e2e/networks/openshiftsdn/" + object,
-		Provider: released(operatorv1.NetworkTypeOpenShiftSDN), Tiers: tiers,
-		// Tests of Kubernetes send UDP packets of two kilobytes.
+		Provider: released(operatorv1.NetworkTypeOpenShiftSDN), Quick: quick,
+		// Tests of Kubernetes send UDP packets of 2 KiB.
 		LabUp:     []string{"--mtu=9000"},
 		EgressIPs: variant != "Subnet",
 		Unsafe: func(s *operatorv1.NetworkSpec) {
@@ -109,7 +97,7 @@ func openShiftSDN(variant, object string, tiers Tiers) Network {
 	}
 }
 
-// otherTunnelPort is not the default of OVN-Kubernetes.
+// otherTunnelPort sets a Geneve port other than the default of OVN-Kubernetes.
 func otherTunnelPort(s *operatorv1.NetworkSpec) {
 	if s.DefaultNetwork.OVNKubernetesConfig == nil {
 		s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{}
@@ -120,14 +108,14 @@ func otherTunnelPort(s *operatorv1.NetworkSpec) {
 func rows() []Network {
 	return []Network{
 		{
-			Type: operatorv1.NetworkTypeFlannel, Object: "config/samples/network-flannel.yaml", Provider: released(operatorv1.NetworkTypeFlannel), Tiers: Full,
+			Type: operatorv1.NetworkTypeFlannel, Object: "config/samples/network-flannel.yaml", Provider: released(operatorv1.NetworkTypeFlannel), Quick: true,
 			Unsafe: vxlan,
 			Left:   "ip route | grep 10.244; ip -o link | grep -e cni0 -e flannel; ls /run/flannel/subnet.env 2>/dev/null; nft list tables | grep flannel",
 		},
 		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Object: "e2e/networks/ovnkubernetes/network.yaml", Provider: released(operatorv1.NetworkTypeOVNKubernetes),
-			Tiers: Quick,
-			// Tests of Kubernetes send UDP packets of two kilobytes.
+			Quick: true,
+			// Tests of Kubernetes send UDP packets of 2 KiB.
 			LabUp:  []string{"--mtu=9000"},
 			Unsafe: otherTunnelPort,
 			Left:   leftByOVN,
@@ -141,25 +129,25 @@ func rows() []Network {
 		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "IPsec", Object: "e2e/networks/ovnkubernetes/ipsec.yaml",
 			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000"},
-			// A node that joins, or restarts, reaches others once it has keys.
+			// A node that joins or restarts reaches other nodes after it has exchanged keys.
 			Joins:  time.Minute,
 			Unsafe: otherTunnelPort,
 			Left:   leftByOVN + "; nft list tables | grep ovn-ipsec; ip rule | grep 6081",
 		},
-		openShiftSDN("", "network.yaml", Quick), openShiftSDN("Multitenant", "multitenant.yaml", None), openShiftSDN("Subnet", "subnet.yaml", None),
+		openShiftSDN("", "network.yaml", true), openShiftSDN("Multitenant", "multitenant.yaml", false), openShiftSDN("Subnet", "subnet.yaml", false),
 		{
 			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml",
 			Build: thirdPartyImage, Manifest: "e2e/networks/thirdparty/daemonset.yaml",
 		},
 		{
 			Type: toy.Type, Object: "e2e/networks/toy/network.yaml", Provider: toy.New(), Build: toyOverlay,
-			// Kubelets of the other nodes may take a minute or two to bring the table of nodes into their pods.
+			// Kubelets may take a minute or two to update the ConfigMap with the table of nodes in their pods.
 			Joins: 4 * time.Minute, Unserved: []string{"-> host port on "}, Left: "ip route | grep 10.244",
 		},
 	}
 }
 
-// Find returns the network of a name; that of an empty name is the default.
+// Find returns the network with a name; an empty name means the default.
 func Find(name string) (Network, error) {
 	all := All()
 	if name == "" {
@@ -175,7 +163,7 @@ func Find(name string) (Network, error) {
 	return Network{}, fmt.Errorf("%s=%q is not in the table of networks: choose %s", Variable, name, strings.Join(names, ", "))
 }
 
-// released is the provider of a network that releases have; nil if it is not built yet.
+// released returns the provider of a network that releases contain; nil if it is not implemented yet.
 func released(t operatorv1.NetworkType) provider.Provider {
 	for _, p := range registry.Registry().Providers {
 		if traits := p.Traits(); traits.Type == t && traits.NotBuilt == "" {
@@ -185,7 +173,7 @@ func released(t operatorv1.NetworkType) provider.Provider {
 	return nil
 }
 
-// Traits is what the network can do.
+// Traits returns the traits of the network.
 func (n Network) Traits() provider.Traits {
 	if n.Provider == nil {
 		return registry.Registry().Traits(n.Type)
@@ -193,7 +181,7 @@ func (n Network) Traits() provider.Traits {
 	return n.Provider.Traits()
 }
 
-// Operands are what the operator has deployed for the network and beside it.
+// Operands returns the operands of the network and of the components that run with it.
 func (n Network) Operands() provider.Operands {
 	var all []provider.Operands
 	if owner, ok := n.Provider.(provider.OperandOwner); ok {
@@ -210,7 +198,7 @@ func (n Network) Operands() provider.Operands {
 // kubeProxy is the component that networks without a service proxy need.
 const kubeProxy = "KubeProxy"
 
-// Agents are the DaemonSets that change nodes.
+// Agents returns the DaemonSets that modify nodes.
 func (n Network) Agents() []client.ObjectKey {
 	var keys []client.ObjectKey
 	for _, a := range n.Operands().Agents {
@@ -219,7 +207,7 @@ func (n Network) Agents() []client.ObjectKey {
 	return keys
 }
 
-// Files are what the agents leave on a node that they could not clean.
+// Files returns the files that remain on a node which the agents could not clean.
 func (n Network) Files() []string {
 	var files []string
 	for _, a := range n.Operands().Agents {
@@ -228,7 +216,7 @@ func (n Network) Files() []string {
 	return slices.Compact(files)
 }
 
-// YAML is Network/cluster, changed by functions.
+// YAML returns Network/cluster with changes to its spec.
 func (n Network) YAML(k *kit.Kit, changes ...func(*operatorv1.NetworkSpec)) (string, error) {
 	data, err := os.ReadFile(filepath.Join(k.Root, n.Object))
 	if err != nil || len(changes) == 0 {

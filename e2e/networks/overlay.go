@@ -15,11 +15,11 @@ import (
 // overlay is a directory that is built for Kit.Overlay.
 type overlay struct {
 	kit *kit.Kit
-	// dir is the directory, programs is where images find the programs of this module.
+	// dir is the directory, programs the directory of this module's binaries for images.
 	dir, programs string
 }
 
-// newOverlay makes the directory, empty.
+// newOverlay creates the empty directory.
 func newOverlay(k *kit.Kit, name string) (overlay, error) {
 	dir := filepath.Join(k.Root, "_output", name)
 	o := overlay{kit: k, dir: dir, programs: filepath.Join(dir, "build", "_output", runtime.GOOS, runtime.GOARCH)}
@@ -47,7 +47,7 @@ func (o overlay) images(directories ...string) error {
 	return os.Rename(filepath.Join(build, "_output", "images"), filepath.Join(o.dir, "images"))
 }
 
-// run runs a command in the checkout, and writes what it prints to a file of the overlay, if that has a name.
+// run runs a command in the checkout, and writes its output to a file of the overlay unless the name is empty.
 func (o overlay) run(output string, arguments ...string) error {
 	cmd := exec.CommandContext(context.Background(), arguments[0], arguments[1:]...)
 	cmd.Dir, cmd.Env = o.kit.Root, append(os.Environ(), "CGO_ENABLED=0")

@@ -9,11 +9,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-// tag builds programs with the toy network in the list of networks.
+// tag is the build tag that adds the toy network to the list of networks.
 const tag = "-tags=toynetwork"
 
-// toyOverlay builds what a checkout with the toy network in its list has: the operator, the network's image, and what generators write
-// into config.
+// toyOverlay builds the operator with the toy network in its list, the image of the network, and the generated manifests of config.
 func toyOverlay(k *kit.Kit) (string, error) {
 	o, err := newOverlay(k, "toy")
 	if err != nil {
@@ -42,7 +41,7 @@ func toyOverlay(k *kit.Kit) (string, error) {
 	return o.dir, addImage(filepath.Join(o.dir, "config/default/kustomization.yaml"))
 }
 
-// addImage tells the operator where the network's image is.
+// addImage sets the operator's variable for the network's image.
 func addImage(file string) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command lab-demo is what make lab shows: a cluster whose nodes have no network, the operator started on it, one
-// Network object of the type that the environment variable NETWORK names, and the proof that pods on different nodes talk by address, by service and by name.
+// Command lab-demo implements make lab: it brings up a cluster without a pod network, installs the operator, creates a Network of the
+// type in the environment variable NETWORK, and shows that pods on different nodes communicate by address, by Service and by name.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	err := run(ctx, os.Stdout)
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%v\nThe lab is left as it is: look with '_output/lab-bin/lab status' and '_output/lab-bin/lab logs'.\n", err)
+		fmt.Fprintf(os.Stderr, "%v\nThe lab is kept for debugging: see '_output/lab-bin/lab status' and '_output/lab-bin/lab logs'.\n", err)
 		os.Exit(1)
 	}
 }
@@ -43,7 +43,7 @@ func run(ctx context.Context, w io.Writer) error {
 	if err := kit.Run(ctx, w, network.Install(k)); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "From no cluster to a working network of the type %s in %s.\n\n", network.Name(), time.Since(start).Round(time.Second))
+	fmt.Fprintf(w, "The cluster and its network of type %s took %s to install.\n\n", network.Name(), time.Since(start).Round(time.Second))
 	if err := prove(ctx, w, k); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func run(ctx context.Context, w io.Writer) error {
 		name, variable = " --name "+k.Name(), k.Variable()+" "
 	}
 	fmt.Fprintf(w, `
-Look around:
+To explore the cluster:
   export KUBECONFIG=%s PATH=$PWD/_output/lab/bin:$PATH
   kubectl get network.operator.openshift.io cluster
   kubectl get pods -A -o wide
@@ -62,7 +62,7 @@ Look around:
 	return nil
 }
 
-// prove shows each promise with the command that proves it.
+// prove runs a command for each statement about the network and prints its output.
 func prove(ctx context.Context, w io.Writer, k *kit.Kit) error {
 	const ns = "lab-demo"
 	if err := client.IgnoreAlreadyExists(k.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})); err != nil {
@@ -92,21 +92,21 @@ func prove(ctx context.Context, w io.Writer, k *kit.Kit) error {
 		return func(ctx context.Context) (string, error) { return k.Kubectl(ctx, args...) }
 	}
 	for _, p := range []struct {
-		promise string
-		do      func(context.Context) (string, error)
+		statement string
+		do        func(context.Context) (string, error)
 	}{
 		{"The nodes are ready", kubectl("get", "nodes", "-o", "wide")},
 		{"A pod on worker-0 reaches a pod on worker-1 by its address", inPod("ping -c2 " + to.Status.PodIP)},
-		{"It reaches the service by its address", inPod("curl -sS --fail --max-time 3 http://" + svc.Spec.ClusterIP + "/hostname")},
-		{"It finds the service by its name", inPod("dig +short +search web; curl -sS --fail --max-time 3 http://web/hostname")},
-		{"What the operator says", kubectl("get", "networks.operator.openshift.io", "cluster")},
+		{"It reaches the Service by its cluster IP", inPod("curl -sS --fail --max-time 3 http://" + svc.Spec.ClusterIP + "/hostname")},
+		{"It reaches the Service by its DNS name", inPod("dig +short +search web; curl -sS --fail --max-time 3 http://web/hostname")},
+		{"The operator reports its status", kubectl("get", "networks.operator.openshift.io", "cluster")},
 	} {
 		var out string
 		err := kit.Poll(ctx, time.Minute, func(ctx context.Context) (err error) { out, err = p.do(ctx); return err })
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.promise, err)
+			return fmt.Errorf("%s: %w", p.statement, err)
 		}
-		fmt.Fprintf(w, "== %s\n%s\n", p.promise, out)
+		fmt.Fprintf(w, "== %s\n%s\n", p.statement, out)
 	}
 	return nil
 }

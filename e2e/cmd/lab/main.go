@@ -56,8 +56,8 @@ func host() (lab.Host, error) {
 	}, nil
 }
 
-// checkout is the first directory, from any of the given ones upwards, that has
-// the lab's build modules, empty if there is none.
+// checkout returns the closest directory, from one of the given ones upwards, that
+// contains the lab's build modules; empty if there is none.
 func checkout(starts ...string) string {
 	for _, dir := range starts {
 		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// plugin is the node's CNI configuration, called the way a container runtime calls it.
+// plugin invokes the node's CNI configuration as a container runtime does.
 type plugin struct {
 	cni  *libcni.CNIConfig
 	list *libcni.NetworkConfigList
-	// floor calls the same plugins without the library.
+	// floor invokes the same plugins without libcni.
 	floor *byHand
-	// further, if not nil, are pods that ask for further networks.
+	// further, if not nil, has pods that request further networks.
 	further *further
 }
 
@@ -46,16 +46,16 @@ func newPlugin() (*plugin, error) {
 
 func nsPath(name string) string { return filepath.Join("/run/netns", name) }
 
-// runtimeConf is what a runtime passes for a sandbox, of a pod if there are some.
+// runtimeConf returns the parameters that a runtime passes for a sandbox, including its pod if there is one.
 func (p *plugin) runtimeConf(name, path string) *libcni.RuntimeConf {
 	conf := &libcni.RuntimeConf{ContainerID: name, NetNS: path, IfName: "eth0"}
 	if p.further != nil {
-		p.further.ask(conf)
+		p.further.setPod(conf)
 	}
 	return conf
 }
 
-// add makes a named namespace, gives it a network, and returns its address.
+// add creates a named network namespace, attaches it to the pod network, and returns its address.
 func (p *plugin) add(ctx context.Context, name string) (string, error) {
 	n, err := newNamed(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *plugin) attach(ctx context.Context, name, path string) (string, error) 
 		return "", err
 	}
 	if len(r.IPs) == 0 {
-		return "", errors.New("the plugin gave no address")
+		return "", errors.New("the CNI result has no address")
 	}
 	return r.IPs[0].Address.IP.String(), nil
 }
@@ -101,12 +101,12 @@ func distribution(d []time.Duration) latency {
 type cniResult struct {
 	Add latency `json:"add"`
 	Del latency `json:"del"`
-	// FloorAdd and FloorDel are of the same plugins, called by hand in the same run.
+	// FloorAdd and FloorDel are those of direct invocations of the same plugins in the same run.
 	FloorAdd latency `json:"floorAdd"`
 	FloorDel latency `json:"floorDel"`
 }
 
-// measure adds count pod networks, parallel at once, then deletes them likewise; and the same again by hand.
+// measure adds and deletes count pod networks, parallel at a time, first with libcni and then with direct invocations.
 func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, error) {
 	spaces := make([]ns.NetNS, count)
 	for i := range spaces {
@@ -131,13 +131,12 @@ func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, e
 	return r, errors.Join(err, floorErr)
 }
 
-// call adds or deletes the network of one pod.
-type call func(ctx context.Context, name, path string) error
+// operation adds or deletes the network of one pod.
+type operation func(ctx context.Context, name, path string) error
 
-// addAndDelete adds a network to each namespace, parallel at once, and deletes all of them again, also those of which the
-// addition failed.
-func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, detach call) (add, del latency, err error) {
-	timed := func(f call) (latency, error) {
+// addAndDelete adds a network to each namespace, parallel at a time, and then deletes all of them, also those whose ADD failed.
+func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, detach operation) (add, del latency, err error) {
+	timed := func(f operation) (latency, error) {
 		took := make([]time.Duration, len(spaces))
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(parallel)

@@ -13,22 +13,21 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 )
 
-// pluginDir is where the plugins of a node are.
+// pluginDir is the directory of the CNI plugins of a node.
 const pluginDir = "/opt/cni/bin"
 
-// byHand calls the plugins of the node's configuration one after the other, each as a process with its configuration on
-// standard input, and nothing else: no cache, no validation, no library. It is the floor of what an addition can take with
-// these plugins.
+// byHand invokes the plugins of the node's configuration directly, one after the other, each with its configuration on standard
+// input, without libcni, cache or validation. Its duration is the minimum that an ADD can take with these plugins.
 type byHand struct {
 	version, name string
 	plugins       []map[string]any
 	// further are the plugins of further networks, one each, for the interfaces net1, net2, and so on.
 	further []map[string]any
-	// write, if not nil, is the one write to the API that an addition with further networks makes: what the pod got.
+	// write, if not nil, sends the API request by which an ADD with further networks stores its result in the pod.
 	write func(ctx context.Context, id string) error
 }
 
-// newByHand takes the node's configuration, or the network's own inside of it where pods can have further networks.
+// newByHand parses the node's configuration, or that of the cluster network in it where pods can have further networks.
 func newByHand(list []byte) (*byHand, error) {
 	if own, wrapped := delegate.Own(list); wrapped {
 		list = own
@@ -44,7 +43,7 @@ func newByHand(list []byte) (*byHand, error) {
 	return &byHand{version: read.CNIVersion, name: read.Name, plugins: read.Plugins}, nil
 }
 
-// attach calls ADD of each plugin, with the result of the one before.
+// attach invokes ADD of each plugin with the result of the previous one.
 func (p *byHand) attach(ctx context.Context, id, path string) error {
 	var result json.RawMessage
 	for _, plugin := range p.plugins {
@@ -65,7 +64,7 @@ func (p *byHand) attach(ctx context.Context, id, path string) error {
 	return p.write(ctx, id)
 }
 
-// detach calls DEL of each plugin, the last one first.
+// detach invokes DEL of each plugin in reverse order.
 func (p *byHand) detach(ctx context.Context, id, path string) error {
 	for i, plugin := range slices.Backward(p.further) {
 		if _, err := p.call(ctx, "DEL", id, path, fmt.Sprintf("net%d", i+1), plugin, nil); err != nil {

@@ -19,26 +19,26 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// sandboxes begins the names of sandboxes, and the number of their pod ends them.
+// sandboxes is the prefix of the names of sandboxes; the number of the pod follows.
 const sandboxes = "netbench-"
 
 func sandbox(i int) string { return sandboxes + strconv.Itoa(i) }
 
-// further are pods of the node that ask for further networks, each for the same ones.
+// further has pods of the node that all request the same further networks.
 type further struct {
-	// Pods exist in the cluster: the node's daemon reads their annotations.
+	// Pods must exist in the cluster because the node's daemon reads their annotations.
 	Pods []struct{ Namespace, Name, UID string }
-	// Annotation is what they ask for.
+	// Annotation is the value of their annotation that requests networks.
 	Annotation string
-	// Plugins are the configurations of those networks, one plugin each, for the floor.
+	// Plugins are the plugin configurations of the networks for the floor, one each.
 	Plugins []map[string]any
-	// Kubeconfig is a file by which the floor writes an annotation of a pod.
-	Kubeconfig string
+	// Kubeconfig is the path of the kubeconfig with which the floor writes an annotation of a pod, and Server the URL of the API server on the node's network.
+	Kubeconfig, Server string
 }
 
-// writer returns the write of the floor: the status of a pod, over a connection that stays open.
+// writer returns the write of the floor, which patches the status of a pod over a persistent connection.
 func (f *further) writer() (func(ctx context.Context, id string) error, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", f.Kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags(f.Server, f.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func readFurther(file string) (*further, error) {
 	return f, nil
 }
 
-// ask adds what a runtime says of the pod of a sandbox.
-func (f *further) ask(conf *libcni.RuntimeConf) {
+// setPod adds the arguments that a runtime passes for the pod of a sandbox.
+func (f *further) setPod(conf *libcni.RuntimeConf) {
 	i, err := strconv.Atoi(strings.TrimPrefix(conf.ContainerID, sandboxes))
 	if err != nil || i >= len(f.Pods) {
 		return

@@ -1,7 +1,7 @@
-// Command netbench runs inside a node of the lab and measures what its pods get: how long CNI takes to add and delete
-// a pod's network, and what a TCP stream and a one-byte round trip do between two network namespaces. Each figure has a
-// floor: the same plugins called by hand, and a bare pair of veth devices. Ends of traffic are pinned to CPUs with --cpu, since
-// the placement by the scheduler changes a round trip more than the network does. It prints one JSON object.
+// Command netbench runs on a node of the lab and measures the performance of its pod network: the duration of CNI ADD and DEL,
+// and the throughput and round-trip time of TCP between two network namespaces. Each figure has a floor to compare with: direct
+// invocations of the same plugins, and a bare veth pair. Use --cpu to pin both ends of a connection to CPUs, because scheduling
+// affects round-trip times more than the network does. The output is one JSON object.
 package main
 
 import (
@@ -29,14 +29,14 @@ func main() {
 	}
 }
 
-func answer(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
+func printJSON(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
 
 func cniCommand() *cobra.Command {
 	var count, parallel int
 	var pods string
 	cmd := &cobra.Command{
 		Use:   "cni",
-		Short: "Add and delete pod networks, and say how long each took",
+		Short: "Measure the duration of CNI ADD and DEL",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := newPlugin()
@@ -56,19 +56,19 @@ func cniCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return answer(result)
+			return printJSON(result)
 		},
 	}
-	cmd.Flags().IntVar(&count, "count", 100, "how many pods")
-	cmd.Flags().IntVar(&parallel, "parallel", 1, "how many at once")
-	cmd.Flags().StringVar(&pods, "pods", "", "a file with pods of this node and the further networks that they ask for; without it, pods ask for none")
+	cmd.Flags().IntVar(&count, "count", 100, "number of pods")
+	cmd.Flags().IntVar(&parallel, "parallel", 1, "number of concurrent operations")
+	cmd.Flags().StringVar(&pods, "pods", "", "JSON file with pods of this node and their further networks (default: no further networks)")
 	return cmd
 }
 
 func attachCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "attach NAME",
-		Short: "Make a network namespace with a pod's network, and print its address",
+		Short: "Create a network namespace with a pod's network and print its address",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := newPlugin()
@@ -79,7 +79,7 @@ func attachCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return answer(map[string]string{"address": address})
+			return printJSON(map[string]string{"address": address})
 		},
 	}
 }
@@ -103,7 +103,7 @@ func serveCommand() *cobra.Command {
 	var cpu int
 	cmd := &cobra.Command{
 		Use:   "serve ADDRESS:PORT",
-		Short: "Swallow streams and echo single bytes, until ended",
+		Short: "Serve the connections of netbench client until interrupted",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := pin(cpu); err != nil {
@@ -116,10 +116,10 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
-// endFlags are the flags of one end of traffic.
+// endFlags adds the flags of one end of a connection.
 func endFlags(cmd *cobra.Command, name *string, cpu *int) {
-	cmd.Flags().StringVar(name, "in", "", "an attached namespace; default the node's own")
-	cmd.Flags().IntVar(cpu, "cpu", anyCPU, "the CPU to run on; default any")
+	cmd.Flags().StringVar(name, "in", "", "name of an attached network namespace (default: that of the node)")
+	cmd.Flags().IntVar(cpu, "cpu", anyCPU, "CPU to run on (-1: any)")
 }
 
 func clientCommand() *cobra.Command {
@@ -142,11 +142,11 @@ func clientCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("measure traffic to %s: %w", args[0], err)
 			}
-			return answer(m)
+			return printJSON(m)
 		},
 	}
 	endFlags(cmd, &name, &cpu)
-	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the three figures is measured")
+	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "duration of each of the three measurements")
 	return cmd
 }
 
@@ -171,9 +171,9 @@ func vethCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().IntVar(&serverCPU, "server-cpu", anyCPU, "the CPU of the server; default any")
-	cmd.Flags().IntVar(&clientCPU, "client-cpu", anyCPU, "the CPU of the client; default any")
-	cmd.Flags().IntVar(&mtu, "mtu", 1500, "the MTU of the devices")
-	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the three figures is measured")
+	cmd.Flags().IntVar(&serverCPU, "server-cpu", anyCPU, "CPU of the server (-1: any)")
+	cmd.Flags().IntVar(&clientCPU, "client-cpu", anyCPU, "CPU of the client (-1: any)")
+	cmd.Flags().IntVar(&mtu, "mtu", 1500, "MTU of the devices")
+	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "duration of each of the three measurements")
 	return cmd
 }

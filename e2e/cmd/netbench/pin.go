@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anyCPU as the value of --cpu leaves the placement to the scheduler.
+// anyCPU is the value of --cpu that does not pin the process.
 const anyCPU = -1
 
-// pin runs the process on one CPU only: it limits the calling thread and executes itself again, since threads that exist
-// already would keep their CPUs. It returns once the process is limited, at once for anyCPU.
+// pin restricts the process to one CPU. It sets the affinity of the calling thread and re-executes the process, because existing
+// threads keep their affinity. It returns in the restricted process, or immediately for anyCPU.
 func pin(cpu int) error {
 	if cpu == anyCPU {
 		return nil

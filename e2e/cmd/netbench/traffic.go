@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/perf"
 )
 
-// newNamed makes a network namespace with a name, as `ip netns add` does, and returns its path.
+// newNamed creates a named network namespace, as `ip netns add` does, and returns its path.
 func newNamed(name string) (string, error) {
 	runtime.LockOSThread()
 	// The thread stays in the new namespace; it is locked, so it ends with the goroutine.
@@ -30,7 +30,7 @@ func newNamed(name string) (string, error) {
 
 func removeNamed(name string) error { return netns.DeleteNamed(name) }
 
-// inNamespace calls f in a named network namespace; in the present one if the name is empty.
+// inNamespace calls f in a named network namespace; in the current one if the name is empty.
 func inNamespace(name string, f func() error) error {
 	if name == "" {
 		return f()
@@ -38,7 +38,7 @@ func inNamespace(name string, f func() error) error {
 	return ns.WithNetNSPath(nsPath(name), func(ns.NetNS) error { return f() })
 }
 
-// serve serves what clients measure, until the context ends.
+// serve serves measuring clients until the context is done.
 func serve(ctx context.Context, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// bare are two network namespaces with nothing between them but a pair of veth devices: what the kernel gives at most to two
+// bare is a pair of network namespaces connected by veth devices only: the maximum performance that the kernel provides between two
 // pods of one machine.
 type bare struct {
 	names     [2]string
@@ -24,7 +24,7 @@ func newBare() bare {
 	return bare{names: [2]string{"netbench-bare-0", "netbench-bare-1"}, addresses: [2]string{"192.0.2.1", "192.0.2.2"}}
 }
 
-// create makes the namespaces and the devices.
+// create creates the namespaces and the devices.
 func (b bare) create(mtu int) error {
 	var handles [2]netns.NsHandle
 	for i, name := range b.names {
@@ -51,7 +51,7 @@ func (b bare) create(mtu int) error {
 	return nil
 }
 
-// configure gives the device of one end its address.
+// configure sets the address of one end, and sets its device up.
 func configure(h netns.NsHandle, address string) error {
 	n, err := netlink.NewHandleAt(h)
 	if err != nil {
@@ -66,13 +66,13 @@ func configure(h netns.NsHandle, address string) error {
 	return errors.Join(n.AddrAdd(link, &netlink.Addr{IPNet: ip}), n.LinkSetUp(link))
 }
 
-// remove deletes the namespaces, and the devices with them.
+// remove deletes the namespaces, which deletes the devices too.
 func (b bare) remove() error {
 	return errors.Join(removeNamed(b.names[0]), removeNamed(b.names[1]))
 }
 
-// measure runs a server in one namespace and a client in the other, each a process of its own on its CPU. It returns what the
-// client prints.
+// measure runs a server process in one namespace and a client process in the other, each on its CPU. It returns the output of the
+// client.
 func (b bare) measure(ctx context.Context, serverCPU, clientCPU int, each time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	address := net.JoinHostPort(b.addresses[0], "15000")
@@ -85,7 +85,7 @@ func (b bare) measure(ctx context.Context, serverCPU, clientCPU int, each time.D
 	defer func() { cancel(); _ = server.Wait() }()
 	var out []byte
 	var err error
-	// The server needs a moment until it listens.
+	// Retry until the server listens.
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		client := exec.CommandContext(ctx, "/proc/self/exe", "client", address, "--in="+b.names[1], fmt.Sprintf("--cpu=%d", clientCPU), fmt.Sprintf("--for=%s", each))
 		if out, err = client.Output(); err == nil {

@@ -1,4 +1,4 @@
-// Package activity says what long steps are doing: which parts of a step have not ended, for how long, and what each waits for.
+// Package activity reports the progress of long steps: which parts of a step are running, for how long, and what each is waiting for.
 package activity
 
 import (
@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Interval is how often a step that runs is reported.
+// Interval is the time between two reports about a running step.
 const Interval = 10 * time.Second
 
-// Step is a step with parts that run at the same time. The zero value is a step of which no part has begun.
+// Step is a step with concurrent parts. The zero value has no running part.
 type Step struct {
 	mu    sync.Mutex
 	parts []*part
 }
 
-// part is one part of a step that runs.
+// part is a running part of a step.
 type part struct {
 	mu    sync.Mutex
 	name  string
@@ -30,8 +30,8 @@ type part struct {
 
 type key struct{}
 
-// Note records what the part that the context belongs to is waiting for. Of several lines the first one counts. Without a step there
-// is nothing to record.
+// Note records what the part of the context is waiting for: the first line of the text. Without a part in the context, it does
+// nothing.
 func Note(ctx context.Context, text string) {
 	p, ok := ctx.Value(key{}).(*part)
 	if !ok {
@@ -43,7 +43,7 @@ func Note(ctx context.Context, text string) {
 	p.note = text
 }
 
-// Do runs a part of the step, which has a name for readers.
+// Do runs a part of the step. Reports contain its name.
 func (s *Step) Do(ctx context.Context, name string, f func(context.Context) error) error {
 	p := &part{name: name, begun: time.Now()}
 	s.mu.Lock()
@@ -57,8 +57,8 @@ func (s *Step) Do(ctx context.Context, name string, f func(context.Context) erro
 	return f(context.WithValue(ctx, key{}, p))
 }
 
-// Watch calls a function with a line for each part that has run for an Interval, once each Interval, until the returned function is
-// called. That function returns when no further line can come.
+// Watch calls a function once per Interval with a line for each part that has run for at least an Interval, until the returned
+// function is called. No call happens after that function has returned.
 func (s *Step) Watch(line func(string)) (stop func()) {
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
@@ -82,7 +82,7 @@ func (s *Step) Watch(line func(string)) (stop func()) {
 	}
 }
 
-// lines are the parts that have run for an Interval, in the order in which they began.
+// lines describes the parts that have run for at least an Interval, in the order of their start.
 func (s *Step) lines(now time.Time) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *part) text(since time.Duration) string {
 	return text
 }
 
-// Lines is a writer that notes each line that is written to it, for commands that print what they do.
+// Lines returns a writer that passes each written line to Note, for commands that print their progress.
 func Lines(ctx context.Context) io.Writer { return &lines{ctx: ctx} }
 
 type lines struct {
@@ -118,7 +118,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	for {
 		line, rest, ok := strings.Cut(l.rest, "\n")
 		if !ok {
-			// A step that has begun and not ended is a line without an end.
+			// The line of a running step does not end with a newline.
 			if strings.TrimSpace(l.rest) != "" {
 				Note(l.ctx, l.rest)
 			}

@@ -79,5 +79,5 @@ func TestLinesOfACommandAreNotes(t *testing.T) {
 }
 
 func TestANoteOutsideOfAStepIsIgnored(t *testing.T) {
-	Note(t.Context(), "no one reads it")
+	Note(t.Context(), "no part")
 }

@@ -1,4 +1,4 @@
-// Package addon holds the objects that every cluster has and no program of
+// Package addon contains the objects that every cluster needs and no component of
 // Kubernetes creates: the name server and the published address of the API
 // server.
 package addon
@@ -25,7 +25,7 @@ import (
 var assets embed.FS
 
 // Objects returns the add-ons of a cluster in one YAML stream. The kubeconfig
-// says where nodes find the API server and names no user.
+// contains the address of the API server for nodes and no user.
 func Objects(t topology.Topology, kubeconfig []byte) ([]byte, error) {
 	var out bytes.Buffer
 	for _, name := range []string{"assets/cluster.yaml", "assets/coredns.yaml"} {

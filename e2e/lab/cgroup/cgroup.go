@@ -1,7 +1,7 @@
-// Package cgroup gives every node of a lab its own branch of the machine's
-// control groups, in whichever hierarchies the machine has: several of version
-// 1, one of version 2, or both side by side. What runs in the branch belongs to
-// the lab, which is how a later command finds every process of it.
+// Package cgroup creates a branch of the machine's control groups for each node of
+// a lab, in all hierarchies of the machine: several of version 1, one of version 2,
+// or both. All processes in the branch belong to the lab, so that later commands
+// find them.
 package cgroup
 
 import (
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// system is the leaf for a node's own programs; version 2 lets no group have both
-// processes and children with controllers.
+// system is the leaf group of a node's own programs. In version 2, a group must not
+// have both processes and children with controllers.
 const system = "system"
 
 // Hierarchy is one mounted tree of control groups.
@@ -27,7 +27,7 @@ type Hierarchy struct {
 	Controllers []string
 }
 
-// Hierarchies lists the mounted trees, from the text of /proc/self/mounts.
+// Hierarchies returns the mounted hierarchies in the text of /proc/self/mounts.
 func Hierarchies(mounts string) []Hierarchy {
 	var list []Hierarchy
 	lines := bufio.NewScanner(strings.NewReader(mounts))
@@ -46,7 +46,7 @@ func Hierarchies(mounts string) []Hierarchy {
 	return list
 }
 
-// Mounted lists the trees mounted on this machine.
+// Mounted returns the hierarchies that are mounted on this machine.
 func Mounted() ([]Hierarchy, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -90,22 +90,22 @@ func (h Hierarchy) create(dir string) error {
 	return nil
 }
 
-// delegate hands all controllers of a version 2 group down to its children.
+// delegate enables all controllers of a version 2 group for its children.
 func (h Hierarchy) delegate(parent string) error {
 	have, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
 	for _, c := range strings.Fields(string(have)) {
-		// A controller that cannot be handed down (one bound to version 1, or
-		// realtime groups in use) is not one the node could use.
+		// A controller that cannot be enabled (one bound to version 1, or with
+		// realtime groups in use) is not usable for the node.
 		_ = os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+c), 0)
 	}
 	return nil
 }
 
 // inheritCPUs copies the allowed processors and memory nodes from the parent:
-// version 1 starts a group with none, and then no process may join it.
+// a new group of version 1 has none, so that no process could join it.
 func inheritCPUs(path string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
@@ -119,7 +119,7 @@ func inheritCPUs(path string) error {
 	return nil
 }
 
-// JoinFiles lists the files that take the calling process into the group of a
+// JoinFiles returns the files that move the calling process to the group of a
 // node, given by its branch, when "0" is written to them.
 func JoinFiles(branch string, hierarchies []Hierarchy) []string {
 	var files []string

@@ -83,6 +83,6 @@ func TestBranchHoldsWhatJoinedIt(t *testing.T) {
 		}
 	}
 	if err := Remove(ctx, node, groups); err != nil {
-		t.Errorf("removing what is gone: %v", err)
+		t.Errorf("removing a branch that does not exist: %v", err)
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// pollInterval is short against the time the kernel takes to end a process.
+// pollInterval is short compared to the time the kernel takes to end a process.
 const pollInterval = 20 * time.Millisecond
 
-// Processes lists the processes in a branch, in any hierarchy.
+// Processes returns the processes in a branch, in any hierarchy.
 func Processes(branch string, hierarchies []Hierarchy) ([]int, error) {
 	var pids []int
 	for _, h := range hierarchies {
@@ -31,7 +31,7 @@ func Processes(branch string, hierarchies []Hierarchy) ([]int, error) {
 				if err != nil {
 					return err
 				}
-				// 0 stands for a process of a PID namespace that is not ours.
+				// 0 means a process of another PID namespace.
 				if pid > 0 {
 					pids = append(pids, pid)
 				}
@@ -46,8 +46,8 @@ func Processes(branch string, hierarchies []Hierarchy) ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// Remove kills whatever runs in a branch and removes the branch from every
-// hierarchy. A branch that does not exist is removed already.
+// Remove kills all processes in a branch and removes the branch from every
+// hierarchy. A branch that does not exist is not an error.
 func Remove(ctx context.Context, branch string, hierarchies []Hierarchy) error {
 	if err := kill(ctx, branch, hierarchies); err != nil {
 		return err
@@ -75,8 +75,8 @@ func kill(ctx context.Context, branch string, hierarchies []Hierarchy) error {
 	})
 }
 
-// remove takes the branch off, deepest groups first. The kernel keeps a group
-// busy for a moment after its last process.
+// remove removes the branch, deepest groups first. A group stays busy for a
+// moment after its last process has ended.
 func (h Hierarchy) remove(ctx context.Context, branch string) error {
 	var dirs []string
 	if err := walk(filepath.Join(h.Path, branch), func(dir string) error {
@@ -120,7 +120,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// errBusy is an error that time may mend.
+// errBusy is a transient error.
 type errBusy struct{ error }
 
 func poll(ctx context.Context, try func() error) error {

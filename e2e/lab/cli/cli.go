@@ -1,5 +1,5 @@
-// Package cli holds the commands of the lab program, one file a concern. They
-// read arguments and print; package lab does the work.
+// Package cli implements the commands of the lab binary. They parse arguments and
+// print results; package lab implements the operations.
 package cli
 
 import (
@@ -13,31 +13,31 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 )
 
-// Command is the lab program.
+// Command returns the root command of lab.
 func Command(host lab.Host) *cobra.Command {
 	h := &host
 	name := h.Layout.Lab
 	root := &cobra.Command{
 		Use:   "lab",
-		Short: "A real Kubernetes cluster on this machine, its nodes in namespaces",
-		Long: `Runs a real Kubernetes cluster on this one Linux machine, as root, without a
-container engine or a registry. Nodes are namespaces with real kubelets. They
-come without a network for pods: that is for an operator to bring.`,
+		Short: "Run a Kubernetes cluster on this machine with nodes in Linux namespaces",
+		Long: `Runs a real Kubernetes cluster on a single Linux machine, as root, without a
+container engine or a registry. Each node is a set of Linux namespaces with a
+real kubelet. The cluster has no pod network: an operator has to install one.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if h.Layout.Root == "" && !cmd.Hidden {
-				return errors.New("run this program inside a checkout: it builds from there")
+				return errors.New("run lab inside a checkout: it builds from the source there")
 			}
 			if err := layout.CheckName(name); err != nil {
 				return err
 			}
 			h.Layout.Lab = name
-			// The processes of a lab have its name in their environment.
+			// Processes of the lab inherit its name.
 			return os.Setenv(layout.Variable, name)
 		},
 	}
-	root.PersistentFlags().StringVar(&name, "name", name, "which lab, if there are several: one to eight small letters and digits; also "+layout.Variable)
+	root.PersistentFlags().StringVar(&name, "name", name, "name of the lab, one to eight lowercase letters and digits; empty is the default lab (environment variable "+layout.Variable+")")
 	root.AddCommand(
 		buildCommand(h), upCommand(h), downCommand(h), statusCommand(h),
 		loadImageCommand(h), execCommand(h), logsCommand(h),
@@ -48,8 +48,8 @@ come without a network for pods: that is for an operator to bring.`,
 	return root
 }
 
-// ExitCode is what the program shall end with after an error: that of the
-// command it ran on a node, or 1.
+// ExitCode returns the exit status for an error: that of a command that lab ran on
+// a node, otherwise 1.
 func ExitCode(err error) int {
 	var status interface{ ExitCode() int }
 	if errors.As(err, &status) && status.ExitCode() > 0 {
@@ -58,8 +58,8 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// changing runs f on the running lab while no other command changes it.
-func changing(ctx context.Context, h *lab.Host, f func(*lab.Lab) error) error {
+// withLock calls f with the running lab while it holds the lock of the lab.
+func withLock(ctx context.Context, h *lab.Host, f func(*lab.Lab) error) error {
 	unlock, err := lab.Lock(ctx, *h)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func conformanceCommand(h *lab.Host) *cobra.Command {
 			return l.Conformance(cmd.Context(), options)
 		},
 	}
-	cmd.Flags().StringVar(&options.Focus, "focus", lab.NetworkConformance, "which tests to run, a regular expression on their names")
-	cmd.Flags().StringVar(&options.Skip, "skip", "", "which of these to leave out, a regular expression on their names")
+	cmd.Flags().StringVar(&options.Focus, "focus", lab.NetworkConformance, "regular expression on the names of tests to run")
+	cmd.Flags().StringVar(&options.Skip, "skip", "", "regular expression on the names of tests to skip")
 	return cmd
 }

@@ -16,7 +16,7 @@ func logsCommand(h *lab.Host) *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "logs [NODE|COMPONENT|NODE/COMPONENT]",
-		Short: "Show the last lines of logs; those of a lab that is down are still there",
+		Short: "Print the last lines of logs, also after lab down",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target := ""
@@ -28,7 +28,7 @@ func logsCommand(h *lab.Host) *cobra.Command {
 				return err
 			}
 			if len(files) == 0 {
-				return errors.New("there are no such logs: logs lie in " + h.Layout.Logs())
+				return errors.New("no logs found in " + h.Layout.Logs())
 			}
 			tail := []string{fmt.Sprintf("--lines=%d", lines), "--verbose"}
 			if follow {
@@ -40,6 +40,6 @@ func logsCommand(h *lab.Host) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the logs")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 20, "how many lines of each log")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 20, "number of lines of each log")
 	return cmd
 }

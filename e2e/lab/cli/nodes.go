@@ -13,13 +13,13 @@ import (
 func loadImageCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load-image TAR...",
-		Short: "Import docker-archives into every node that does not have them",
+		Short: "Load images from docker-archives into the nodes that do not have them",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changing(cmd.Context(), h, func(l *lab.Lab) error {
+			return withLock(cmd.Context(), h, func(l *lab.Lab) error {
 				n, err := l.LoadImages(cmd.Context(), args)
 				if err == nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "%d imports, the rest was there\n", n)
+					fmt.Fprintf(cmd.OutOrStdout(), "%d imports; all other images exist already\n", n)
 				}
 				return err
 			})
@@ -30,7 +30,7 @@ func loadImageCommand(h *lab.Host) *cobra.Command {
 func execCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:     "exec NODE -- COMMAND [ARGUMENT...]",
-		Short:   "Run a command on a node, on a host outside (outside1, ...), or in the network outside the cluster (NODE is then underlay)",
+		Short:   "Run a command on a node, on an outside host (outside1, ...), or in the network namespace of the underlay (underlay)",
 		Example: "  lab exec worker-0 -- ip route\n  lab exec underlay -- ping -c1 10.89.0.11\n  lab exec outside1 -- ip neighbour",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,8 +38,8 @@ func execCommand(h *lab.Host) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// A signal from the terminal reaches the command, too: it decides
-			// for itself what to do about it.
+			// The command receives signals from the terminal too, and handles
+			// them itself.
 			c, err := l.Command(context.WithoutCancel(cmd.Context()), args[0], args[1], args[2:]...)
 			if err != nil {
 				return err
@@ -56,13 +56,13 @@ func execCommand(h *lab.Host) *cobra.Command {
 func addNodeCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add-node",
-		Short: "Add a worker; its name is printed",
+		Short: "Add a worker and print its name",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The name is the only thing on standard output: scripts read it.
-			silent := *h
-			silent.Out = cmd.ErrOrStderr()
-			return changing(cmd.Context(), &silent, func(l *lab.Lab) error {
+			// Only the name goes to standard output, for scripts.
+			quiet := *h
+			quiet.Out = cmd.ErrOrStderr()
+			return withLock(cmd.Context(), &quiet, func(l *lab.Lab) error {
 				n, err := l.AddNode(cmd.Context())
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), n.Name)
@@ -79,7 +79,7 @@ func removeNodeCommand(h *lab.Host) *cobra.Command {
 		Short: "Power a worker off permanently and delete its Node object",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changing(cmd.Context(), h, func(l *lab.Lab) error { return l.RemoveNode(cmd.Context(), args[0]) })
+			return withLock(cmd.Context(), h, func(l *lab.Lab) error { return l.RemoveNode(cmd.Context(), args[0]) })
 		},
 	}
 }

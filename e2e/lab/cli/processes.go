@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
 )
 
-// nodeProcess is the first process of a node. It is started by the lab, with
-// its files open already.
+// nodeProcess returns the command of the first process of a node. The lab starts
+// it with inherited files.
 func nodeProcess() *cobra.Command {
 	return &cobra.Command{
 		Use:    lab.NodeCommand,
@@ -39,7 +39,7 @@ func nodeProcess() *cobra.Command {
 	}
 }
 
-// underlayProcess holds the network between the nodes.
+// underlayProcess returns the command of the process that holds the network namespace of the underlay.
 func underlayProcess() *cobra.Command {
 	return &cobra.Command{
 		Use:    lab.UnderlayCommand + " SPEC",
@@ -59,15 +59,15 @@ func underlayProcess() *cobra.Command {
 	}
 }
 
-// inherit takes over a listener that the parent of this process opened.
+// inherit returns the listener that this process has inherited as a file descriptor.
 func inherit(fd uintptr) (net.Listener, error) {
 	file := os.NewFile(fd, "listener")
 	l, err := net.FileListener(file)
 	if err != nil {
-		return nil, fmt.Errorf("take up the listener: %w", err)
+		return nil, fmt.Errorf("inherit the listener: %w", err)
 	}
 	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("take up the listener: %w", err)
+		return nil, fmt.Errorf("inherit the listener: %w", err)
 	}
 	return l, nil
 }

@@ -13,7 +13,7 @@ import (
 func statusCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the nodes and what runs on them",
+		Short: "Print the status of the nodes and their components",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Open(*h)
@@ -32,7 +32,7 @@ func statusCommand(h *lab.Host) *cobra.Command {
 func printStatus(w io.Writer, l *lab.Lab, s lab.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tROLE\tADDRESS\tREADY\tPID")
-	fmt.Fprintf(t, "underlay\t-\t%s\t-\t%s\n", l.Topology().Family.Gateways()[0], number(s.Underlay, "gone"))
+	fmt.Fprintf(t, "underlay\t-\t%s\t-\t%s\n", l.Topology().Family.Gateways()[0], number(s.Underlay, "stopped"))
 	for _, n := range s.Nodes {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Role, n.Primary(), orDash(n.Ready), number(n.PID, "off"))
 	}
@@ -46,10 +46,10 @@ func printStatus(w io.Writer, l *lab.Lab, s lab.Status) error {
 		return fmt.Errorf("print the status: %w", err)
 	}
 	if s.APIError != nil {
-		fmt.Fprintf(w, "\nthe API server does not answer: %v\n", s.APIError)
+		fmt.Fprintf(w, "\nthe API server is unavailable: %v\n", s.APIError)
 	}
 	if !l.Whole() {
-		fmt.Fprintln(w, "\nthe lab did not come up wholly: see lab logs, then lab down")
+		fmt.Fprintln(w, "\nthe bring-up of the lab did not complete: see lab logs, then remove it with lab down")
 	}
 	fmt.Fprintf(w, "\nKUBECONFIG=%s\n", l.Kubeconfig())
 	return nil

@@ -13,23 +13,23 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// noNetwork is what --network says when no file shall be applied.
+// noNetwork is the value of --network to apply no file.
 const noNetwork = "none"
 
 func buildCommand(h *lab.Host) *cobra.Command {
 	var arch string
 	cmd := &cobra.Command{
 		Use:   "build [COMPONENT...]",
-		Short: "Build the programs of the lab that are missing, or only the named ones",
+		Short: "Build missing components of the lab, by default all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return lab.Build(cmd.Context(), *h, arch, args)
 		},
 	}
-	cmd.Flags().StringVar(&arch, "arch", "", "the architecture to build for, as in GOARCH: amd64 or arm64 (default: that of this machine)")
+	cmd.Flags().StringVar(&arch, "arch", "", "architecture to build for, amd64 or arm64 (default: that of this machine)")
 	return cmd
 }
 
-// upFlags are the options of lab up as given.
+// upFlags are the flags of lab up.
 type upFlags struct {
 	topology.Options
 	family, network string
@@ -40,7 +40,7 @@ func upCommand(h *lab.Host) *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Build what is missing and bring a cluster up",
+		Short: "Build missing components and bring up a cluster",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return up(cmd, *h, f) },
 	}
@@ -48,19 +48,19 @@ func upCommand(h *lab.Host) *cobra.Command {
 	flags.IntVar(&f.ControlPlanes, "control-planes", 1, "number of control-plane nodes")
 	flags.IntVar(&f.Workers, "workers", 2, "number of workers")
 	flags.StringVar(&f.family, "ip-family", string(topology.IPv4), "IP family of nodes and services: 4, 6 or dual")
-	flags.StringVar(&f.network, "network", noNetwork, "file with the network configuration to take the service network from, and to apply")
-	flags.StringSliceVar(&f.images, "image", nil, "docker-archive with an image that every node gets; may be given several times")
-	flags.IntVar(&f.Links, "links", 0, "number of further networks, each with an interface of every node (eth1, ...) and a host outside (outside1, ...)")
-	flags.IntSliceVar(&f.DHCP, "dhcp", nil, "numbers of the links on which the host outside serves addresses by DHCP, for example 1,2")
+	flags.StringVar(&f.network, "network", noNetwork, "file with a network configuration to apply, which also sets the Service CIDR of the cluster")
+	flags.StringSliceVar(&f.images, "image", nil, "docker-archive with an image to load into every node; may be repeated")
+	flags.IntVar(&f.Links, "links", 0, "number of further networks, each with an interface of every node (eth1, ...) and an outside host (outside1, ...)")
+	flags.IntSliceVar(&f.DHCP, "dhcp", nil, "numbers of the links whose outside host is a DHCP server, for example 1,2")
 	flags.IntVar(&f.MTU, "mtu", 0, "MTU of the links between nodes, in bytes (default: the kernel's, 1500)")
-	flags.BoolVar(&f.KubeProxy, "kube-proxy", false, "run kube-proxy on every node, for networks that bring none")
-	flags.BoolVar(&f.OpenShift, "openshift", false, "serve OpenShift's kinds and make the objects that its clusters are born with")
+	flags.BoolVar(&f.KubeProxy, "kube-proxy", false, "run kube-proxy on every node, for networks without a service proxy")
+	flags.BoolVar(&f.OpenShift, "openshift", false, "create OpenShift's CRDs and the objects that its installer creates")
 	return cmd
 }
 
 func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	ctx := cmd.Context()
-	// First of all: without root it names all packages that are missing.
+	// Check packages first: without root, the error names all that are missing.
 	if err := debian.Ensure(ctx, filepath.Join(h.Layout.Cache, "locks", "debian"), h.Out); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(h.Out, "the cluster is up; its nodes wait for a network\n  export KUBECONFIG=%s\n  %s get nodes\n",
+	fmt.Fprintf(h.Out, "the cluster is up; its nodes become ready when a pod network is installed\n  export KUBECONFIG=%s\n  %s get nodes\n",
 		l.Kubeconfig(), h.Layout.Program("kubectl"))
 	if network == nil {
 		return nil
@@ -117,14 +117,14 @@ func absolute(paths []string) ([]string, error) {
 
 func alreadyUp(cmd *cobra.Command, l *lab.Lab) error {
 	if !l.Whole() {
-		return errors.New("a lab is there that did not come up wholly: look with lab status, then take it down with lab down")
+		return errors.New("the bring-up of the existing lab did not complete: see lab status, then remove it with lab down")
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "the lab is up already: %v\n", l.Topology().Names())
 	return nil
 }
 
-// topology makes the lab's topology of the flags. The network configuration is
-// nil if there is none.
+// topology returns the topology that the flags describe, and the content of the
+// file of --network, nil if there is none.
 func (f upFlags) topology() (t topology.Topology, network []byte, err error) {
 	o := f.Options
 	if o.Family, err = topology.ParseFamily(f.family); err != nil {
@@ -146,7 +146,7 @@ func downCommand(h *lab.Host) *cobra.Command {
 	var purge, all bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Take the lab down, in any state; only logs remain",
+		Short: "Remove the lab in any state; logs are kept",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all {
@@ -155,7 +155,7 @@ func downCommand(h *lab.Host) *cobra.Command {
 			return lab.Down(cmd.Context(), *h, purge)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "take down all labs of this checkout")
-	cmd.Flags().BoolVar(&purge, "purge", false, "remove logs and links to programs, too; what was built stays in the cache")
+	cmd.Flags().BoolVar(&all, "all", false, "remove all labs of this checkout")
+	cmd.Flags().BoolVar(&purge, "purge", false, "also remove logs and links to binaries; the build cache is kept")
 	return cmd
 }

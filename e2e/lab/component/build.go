@@ -18,15 +18,15 @@ import (
 
 // Builder builds components into a cache.
 type Builder struct {
-	// Modules is the directory of the build modules, Cache that of the results.
+	// Modules is the directory of the build modules, Cache that of the built binaries.
 	Modules, Cache string
-	// Arch is the architecture to build for; empty is that of this machine.
+	// Arch is the architecture to build for; empty means that of this machine.
 	Arch string
 }
 
 func (b Builder) arch() string { return cmp.Or(b.Arch, runtime.GOARCH) }
 
-// Path is where the built program lies, whether it is built yet or not.
+// Path returns the path of the built program, whether it exists or not.
 func (b Builder) Path(c Component) (string, error) {
 	key, err := b.key(c)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b Builder) Path(c Component) (string, error) {
 	return filepath.Join(b.Cache, "bin", fmt.Sprintf("%s-%s-%s", c.Name, c.Version, key), c.Name), nil
 }
 
-// Built says whether there is nothing to build.
+// Built reports whether the program exists.
 func (b Builder) Built(c Component) (bool, error) {
 	path, err := b.Path(c)
 	if err != nil {
@@ -45,8 +45,8 @@ func (b Builder) Built(c Component) (bool, error) {
 	return err == nil, nil
 }
 
-// Build builds the component unless it is built, and returns its path. Two
-// processes that ask at the same time build once.
+// Build builds the component unless it is built, and returns its path. Concurrent
+// processes build it once.
 func (b Builder) Build(ctx context.Context, c Component) (string, error) {
 	path, err := b.Path(c)
 	if err != nil {
@@ -66,8 +66,8 @@ func (b Builder) Build(ctx context.Context, c Component) (string, error) {
 	return path, nil
 }
 
-// build fills a directory beside the final one and renames it, so that what
-// carries the final name is whole.
+// build fills a temporary directory and renames it, so that the final one is
+// complete.
 func (b Builder) build(ctx context.Context, c Component, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (b Builder) build(ctx context.Context, c Component, dir string) error {
 	return os.Rename(temp, dir)
 }
 
-// buildEnv makes programs that run in any image and build anywhere alike. The
-// workspace and flags of the caller must not leak into the build.
+// buildEnv returns the environment of builds that are static and reproducible. The
+// caller's workspace and flags must not affect the build.
 func buildEnv() []string {
 	return []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off"}
 }

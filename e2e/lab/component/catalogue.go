@@ -1,8 +1,7 @@
-// Package component builds the programs a lab consists of from their published
+// Package component builds the programs of a lab from their published
 // Go modules. Each is pinned, with everything it depends on, by a small build
-// module in e2e/components; what was built is kept in a cache that checkouts
-// share, named so that a change of the build module or of the way it is built
-// yields another name.
+// module in e2e/components. Checkouts share a cache of the built programs, whose
+// names depend on the build module and the build flags.
 package component
 
 import (
@@ -14,15 +13,15 @@ import (
 type Component struct {
 	// Name is the program's file name.
 	Name string
-	// Version is what is built, for people to read.
+	// Version is the version of the program, for messages.
 	Version string
-	// Module is the directory of its build module, Package what to build there.
+	// Module is the directory of its build module, Package the package to build.
 	Module, Package string
 	// Test is true when the program is the test binary of the package.
 	Test bool
 	// Vars are the string variables to set, by their full names.
 	Vars map[string]string
-	// Group is another name that Select knows the component by, empty if none.
+	// Group is an alias of the component for Select; empty if it has none.
 	Group string
 }
 
@@ -35,7 +34,7 @@ const (
 	pauseVersion      = "v3.10.2"
 )
 
-// Catalogue lists every component, those that others wait for first.
+// Catalogue returns every component, dependencies first.
 func Catalogue() []Component {
 	list := []Component{
 		{Name: "etcd", Version: etcdVersion, Module: "etcd", Package: "go.etcd.io/etcd/server/v3"},
@@ -75,21 +74,21 @@ func Catalogue() []Component {
 	return append(list, agnhost)
 }
 
-// E2ETest is Kubernetes' own suite, which takes as long to build as all the rest.
+// E2ETest returns Kubernetes' test suite, which takes as long to build as all other components.
 func E2ETest() Component {
 	c := kubernetes("e2e.test")
 	c.Package, c.Test = "k8s.io/kubernetes/test/e2e", true
 	return c
 }
 
-// Conformance lists what only runs of Kubernetes' own tests need: the suite, and a program of an image that one of its tests uses.
+// Conformance returns the components that only Kubernetes' tests need: the suite, and a program of an image that one of its tests uses.
 func Conformance() []Component {
 	invalid := kubernetes("regression-issue-74839")
 	invalid.Package = "k8s.io/kubernetes/test/images/regression-issue-74839"
 	return []Component{E2ETest(), invalid}
 }
 
-// Select finds components by their own name or their group's; no names mean the
+// Select returns components by their name or group. Without names, it returns the
 // whole catalogue.
 func Select(names []string) ([]Component, error) {
 	all := append(Catalogue(), Conformance()...)
@@ -114,13 +113,13 @@ func Select(names []string) ([]Component, error) {
 		for _, c := range all {
 			known = append(known, c.Name)
 		}
-		return nil, fmt.Errorf("no component is called %s; there are %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
+		return nil, fmt.Errorf("unknown components %s; known are %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
 	}
 	return chosen, nil
 }
 
-// kubernetes is a program of Kubernetes, told which version it is: a build
-// from a module does not know.
+// kubernetes returns a program of Kubernetes. Variables set its version, which a
+// build from a module does not contain.
 func kubernetes(name string) Component {
 	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
 	const pkg = "k8s.io/component-base/version."

@@ -30,7 +30,7 @@ func TestEnsureBuildsWhatIsMissingAndLinksAll(t *testing.T) {
 	}
 	said, err := exec.Command(filepath.Join(bin, "hello")).Output()
 	if err != nil || string(said) != "built-for-a-test\n" {
-		t.Errorf("it says %q, %v: the variable was not set", said, err)
+		t.Errorf("it prints %q, %v: the variable was not set", said, err)
 	}
 
 	out.Reset()
@@ -41,7 +41,7 @@ func TestEnsureBuildsWhatIsMissingAndLinksAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.Len() != 0 {
-		t.Errorf("the second time it says %q", out.String())
+		t.Errorf("the second time it prints %q", out.String())
 	}
 	if _, err := os.Stat(filepath.Join(bin, "hello")); err != nil {
 		t.Errorf("what was built already is not linked: %v", err)
@@ -113,7 +113,7 @@ func TestSelect(t *testing.T) {
 			"bandwidth", "firewall", "portmap", "sbr", "tuning", "vrf",
 		}},
 		"what only some need":         {names: []string{"e2e.test"}, want: []string{"e2e.test"}},
-		"every mistake is named once": {names: []string{"kubctl", "etcd", "ectd"}, fails: "no component is called kubctl, ectd"},
+		"every mistake is named once": {names: []string{"kubctl", "etcd", "ectd"}, fails: "unknown components kubctl, ectd"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

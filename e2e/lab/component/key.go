@@ -12,12 +12,11 @@ import (
 	"strings"
 )
 
-// keyLength is enough of a hash to tell the few builds of one program apart.
+// keyLength is the length of the prefix of a hash that distinguishes the builds of a program.
 const keyLength = 12
 
-// key identifies a build by all that goes into it: the build module's files,
-// the flags, the Go release and the platform. The modules it names are pinned
-// by their sums.
+// key returns a hash of all inputs of a build: the build module's files, the
+// flags, the Go release and the platform. Sums pin the required modules.
 func (b Builder) key(c Component) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, b.arch())

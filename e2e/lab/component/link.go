@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Report says how a build comes along, for people to read.
+// Report prints the progress of builds.
 type Report struct {
-	// Out takes the lines; nil means no one looks.
+	// Out receives the lines; nil discards them.
 	Out io.Writer
-	// Now is the clock that builds are timed by.
+	// Now returns the current time.
 	Now func() time.Time
 }
 
@@ -44,8 +44,8 @@ func (b Builder) Ensure(ctx context.Context, list []Component, dir string, r Rep
 	return nil
 }
 
-// link replaces whatever lies at name in one step: others may be starting the
-// program by that name.
+// link replaces the file at name atomically, because other processes may be
+// starting the program by that name.
 func link(target, name string) error {
 	if now, err := os.Readlink(name); err == nil && now == target {
 		return nil

@@ -11,16 +11,16 @@ import (
 // Containerd is the name of the container runtime's unit.
 const Containerd = "containerd"
 
-// PauseImage holds the network namespace of every pod.
+// PauseImage is the image of the sandbox of every pod.
 const PauseImage = "registry.k8s.io/pause:3.10.2"
 
-// ContainerdRoot is where the runtime of a node keeps images.
+// ContainerdRoot is the root directory of a node's runtime, with its images.
 const ContainerdRoot = "/var/lib/containerd"
 
 const containerdConfigPath = "/etc/containerd/config.toml"
 
-// unusedPlugins are those that no node has a use for, and that warn on every start
-// of what they miss.
+// unusedPlugins are plugins that no node needs, and that log warnings on every
+// start.
 var unusedPlugins = []string{
 	"io.containerd.snapshotter.v1.blockfile",
 	"io.containerd.snapshotter.v1.btrfs",
@@ -29,26 +29,26 @@ var unusedPlugins = []string{
 	"io.containerd.tracing.processor.v1.otlp",
 }
 
-// podPlugins are those that run pods and keep images for them.
+// podPlugins are the plugins that run pods and manage their images.
 var podPlugins = []string{"io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri"}
 
-// containerdBase is what all configurations of containerd 2 begin with.
+// containerdBase returns the common beginning of configurations of containerd 2.
 func containerdBase(root, state string, disabled ...string) string {
 	return fmt.Sprintf("version = 3\nroot = '%s'\nstate = '%s'\ndisabled_plugins = ['%s']\n", root, state, strings.Join(disabled, "', '"))
 }
 
-// ContainerdForImports is the configuration of a containerd outside the nodes that
-// only imports images into a root directory, which a node can use afterwards. The
-// directory run holds its state; its socket is returned.
+// ContainerdForImports returns the configuration and the socket of a containerd
+// outside the nodes that only imports images into a root directory, which a node
+// can use afterwards. The directory run holds its state.
 func ContainerdForImports(root, run string) (config []byte, socket string) {
 	socket = filepath.Join(run, "containerd.sock")
 	base := containerdBase(root, filepath.Join(run, "state"), append(podPlugins, unusedPlugins...)...)
 	return fmt.Appendf(nil, "%s\n[grpc]\naddress = '%s'\n", base, socket), socket
 }
 
-// containerdConfig is the configuration of a node's containerd. A process without CAP_SYS_RESOURCE may
+// containerdConfig returns the configuration of a node's containerd. A process without CAP_SYS_RESOURCE may
 // not lower the out-of-memory score that containers ask for, and the runtime
-// would fail without saying so: restrict_oom_score_adj leaves it as it is.
+// would fail without a message: restrict_oom_score_adj keeps the current score.
 func containerdConfig() []byte {
 	return fmt.Appendf(nil, `%s
 [plugins.'io.containerd.cri.v1.images']

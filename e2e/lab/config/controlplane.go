@@ -24,10 +24,10 @@ const (
 	etcdPeerPort   = 2380
 
 	auditPolicyPath = kubernetesDir + "/audit-policy.yaml"
-	// AuditLog is the name of the API server's audit log among a node's logs.
+	// AuditLog is the file name of the API server's audit log in a node's log directory.
 	AuditLog = "audit.log"
-	// auditLogSize is in megabytes; readers of the log count its lines, so it
-	// should not roll over within the life of a lab.
+	// auditLogSize is in megabytes. Tests count the lines of the log, so it
+	// should not be rotated during the life of a lab.
 	auditLogSize = 2048
 )
 
@@ -64,8 +64,8 @@ func etcdUnit(n Node) supervisor.Unit {
 		"--key-file="+keyFile(pki.Etcd),
 		"--peer-cert-file="+certFile(pki.Etcd),
 		"--peer-key-file="+keyFile(pki.Etcd),
-		// A killed process loses nothing that it wrote; only the machine's own
-		// power cut would, and the lab does not outlive that.
+		// Writes survive the end of the process; they are lost only with the
+		// machine, and the lab with them.
 		"--unsafe-no-fsync",
 	)
 }
@@ -113,7 +113,7 @@ func controllerManagerUnit(n Node) supervisor.Unit {
 		"--kubeconfig="+kubeconfig,
 		"--authentication-kubeconfig="+kubeconfig,
 		"--authorization-kubeconfig="+kubeconfig,
-		// Which node gets which pod addresses is the network's business.
+		// The network assigns pod addresses to nodes.
 		"--allocate-node-cidrs=false",
 		"--service-cluster-ip-range="+n.services(),
 		"--use-service-account-credentials",
@@ -138,8 +138,8 @@ func schedulerUnit(n Node) supervisor.Unit {
 	)
 }
 
-// leaderElection is needed only where there is someone to elect: alone, it
-// would delay every restart by the length of a lease.
+// leaderElection enables leader election only with several control planes: with
+// one, it would delay every restart by the duration of a lease.
 func (n Node) leaderElection() string {
 	return fmt.Sprintf("--leader-elect=%t", len(n.ControlPlanes()) > 1)
 }

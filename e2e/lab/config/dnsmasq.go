@@ -10,10 +10,10 @@ import (
 // Dnsmasq is the name of the unit that leases addresses on a link. It runs on the host outside.
 const Dnsmasq = "dnsmasq"
 
-// leaseTime is the shortest that dnsmasq has: a lease is renewed after half of it, so that tests see that.
+// leaseTime is the shortest that dnsmasq supports. Clients renew a lease after half of it, which tests wait for.
 const leaseTime = "2m"
 
-// outsideUnits lists the programs of a host outside.
+// outsideUnits returns the units of an outside host.
 func outsideUnits(host Node) []supervisor.Unit {
 	l, err := host.LinkOf(host.Node)
 	if err != nil || !l.DHCP {
@@ -28,10 +28,10 @@ func outsideUnits(host Node) []supervisor.Unit {
 		"--port=0",
 		"--interface="+underlay.Device, "--bind-interfaces",
 		"--dhcp-authoritative",
-		// Else it tries every address for three seconds before it offers it.
+		// Otherwise it probes every address for three seconds before it offers it.
 		"--no-ping",
 		fmt.Sprintf("--dhcp-range=%s,%s,%s", first, last, leaseTime),
-		// On the disk: leases survive a power cut of the host.
+		// On the disk, leases survive a power-off of the host.
 		"--dhcp-leasefile=/var/lib/dnsmasq.leases",
 		"--log-facility=-", "--log-dhcp",
 	)

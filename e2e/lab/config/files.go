@@ -1,5 +1,5 @@
-// Package config says what is written to the disk of a node and which programs
-// run on it, as values made of the topology and the certificates.
+// Package config computes the files on the disk of a node and the units that run
+// on it from the topology and the certificates.
 package config
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// Directories of a node, where common installers have them too.
+// Directories of a node, at the same paths as with common installers.
 const (
 	kubernetesDir = "/etc/kubernetes"
 	pkiDir        = "/etc/kubernetes/pki"
@@ -23,18 +23,18 @@ const (
 	public = 0o644
 )
 
-// Node is everything the files of one node are made of.
+// Node is the input for the files of one node.
 type Node struct {
 	topology.Topology
 	topology.Node
 	Cluster pki.Cluster
 	// Pairs are the node's own certificates, by the names of package pki.
 	Pairs map[string]pki.Pair
-	// CgroupRoot is where the kubelet puts its pods' control groups.
+	// CgroupRoot is the parent of the control groups of pods.
 	CgroupRoot string
 }
 
-// Files lists the files of a node.
+// Files returns the files of a node.
 func Files(n Node) ([]machine.File, error) {
 	files := append(identity(n), certificates(n)...)
 	kubeconfigs, err := kubeconfigFiles(n)
@@ -56,19 +56,20 @@ func Files(n Node) ([]machine.File, error) {
 	return files, nil
 }
 
-// OutsideFiles lists the files of a host outside the cluster. It reaches its link only, and has no name server.
+// OutsideFiles returns the files of an outside host. It reaches its link only, and has no name server.
 func OutsideFiles(host topology.Node) []machine.File {
 	return append(names(host.Name, host), machine.File{Path: "/etc/resolv.conf", Mode: public})
 }
 
-// identity is what tells the node who and where it is. Its name server is the
-// underlay, where no one listens: names outside the cluster fail at once.
+// identity returns the files with the name, addresses and name server of a node.
+// The name server is the underlay, where nothing listens, so that lookups of names
+// outside the cluster fail immediately.
 func identity(n Node) []machine.File {
 	resolv := fmt.Sprintf("nameserver %s\n", n.Family.Gateways()[0])
 	return append(names(n.Name, n.Nodes...), machine.File{Path: "/etc/resolv.conf", Mode: public, Data: []byte(resolv)})
 }
 
-// names are the files with the name of a machine, and with the addresses of those that it reaches.
+// names returns the files with the name of a machine, and with the addresses of those that it reaches.
 func names(name string, reached ...topology.Node) []machine.File {
 	hosts := bytes.NewBufferString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	for _, n := range reached {

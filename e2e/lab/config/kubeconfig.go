@@ -13,11 +13,11 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// clusterName is what kubeconfigs call the cluster.
+// clusterName is the name of the cluster in kubeconfigs.
 const clusterName = "cno-lab"
 
-// Kubeconfig is a client configuration that holds everything it needs. The
-// pair may be empty: then it says where the cluster is and not who asks.
+// Kubeconfig returns a self-contained kubeconfig. If the pair is empty, it has the
+// cluster but no user.
 func Kubeconfig(server string, ca []byte, user string, p pki.Pair) ([]byte, error) {
 	c := clientcmdv1.Config{
 		APIVersion:     "v1",
@@ -65,8 +65,8 @@ func kubeconfigFiles(n Node) ([]machine.File, error) {
 	return files, nil
 }
 
-// server is the API server that the node's own programs use: the one beside
-// them, if there is one.
+// server returns the URL of the API server for the node's own programs: the local
+// one, if there is one.
 func (n Node) server() string {
 	if n.Role == topology.ControlPlane {
 		return ServerURL(netip.AddrPortFrom(n.Primary(), topology.APIPort))
@@ -74,5 +74,5 @@ func (n Node) server() string {
 	return ServerURL(n.Endpoint())
 }
 
-// ServerURL is the URL of the API server at an address.
+// ServerURL returns the URL of the API server at an address.
 func ServerURL(a netip.AddrPort) string { return "https://" + a.String() }

@@ -18,14 +18,14 @@ import (
 
 const (
 	kubeletConfigPath = "/var/lib/kubelet/config.yaml"
-	// clusterDomain is where services find each other by short name.
+	// clusterDomain is the DNS domain of the cluster.
 	clusterDomain = "cluster.local"
-	// noImageGC is the share of a full disk, in percent, at which images are
-	// collected. There is no registry to get them back from.
+	// noImageGC is the disk usage, in percent, that disables image garbage
+	// collection. There is no registry to pull images from again.
 	noImageGC = 100
 )
 
-// controlPlaneTaint keeps pods that do not ask for it off the control plane.
+// controlPlaneTaint keeps pods that do not tolerate it off the control plane.
 var controlPlaneTaint = corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}
 
 func kubeletConfig(n Node) ([]byte, error) {
@@ -63,18 +63,18 @@ func kubeletConfig(n Node) ([]byte, error) {
 	return out, nil
 }
 
-// shareMachine sets what a kubelet needs that has neither the machine nor its
-// control groups to itself.
+// shareMachine sets the options that a kubelet needs because it shares the machine
+// and its control groups.
 func shareMachine(k *kubeletv1.KubeletConfiguration, cgroupRoot string) {
 	k.CgroupRoot = cgroupRoot
 	k.CgroupDriver = "cgroupfs"
 	k.FailCgroupV1 = new(false)
 	k.FailSwapOn = new(false)
 	k.EnforceNodeAllocatable = []string{"none"}
-	// The default is below what a process without CAP_SYS_RESOURCE may set.
+	// The default is lower than a process without CAP_SYS_RESOURCE may set.
 	k.OOMScoreAdj = new(int32(0))
-	// Every node reports the same disk and memory: under pressure, all would
-	// evict at once.
+	// All nodes report the same disk and memory: under pressure, all would
+	// evict pods at the same time.
 	k.EvictionHard = map[string]string{
 		"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
 		"imagefs.available": "0%", "imagefs.inodesFree": "0%",
@@ -99,7 +99,7 @@ func kubeletUnit(n Node) supervisor.Unit {
 	)
 }
 
-// unit runs one of the lab's programs under its own name.
+// unit returns the unit of one of the lab's programs, with the name of the program.
 func unit(name string, args ...string) supervisor.Unit {
 	return supervisor.Unit{
 		Name: name,
@@ -110,7 +110,7 @@ func unit(name string, args ...string) supervisor.Unit {
 	}
 }
 
-// Environment is what programs on a node find in theirs.
+// Environment returns the environment of programs on a node.
 func Environment() []string {
 	return []string{
 		"PATH=" + machine.Bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

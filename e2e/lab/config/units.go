@@ -8,11 +8,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// KubeProxy is the name of the service proxy's unit, where the lab runs it.
+// KubeProxy is the name of the service proxy's unit, if the lab runs it.
 const KubeProxy = "kube-proxy"
 
-// Units lists the programs of a node, or of a host outside, of the topology in the order they are
-// started.
+// Units returns the units of a node or an outside host in the order of their start.
 func Units(t topology.Topology, node topology.Node) []supervisor.Unit {
 	n := Node{Topology: t, Node: node}
 	if n.Role == topology.Outside {
@@ -29,7 +28,7 @@ func Units(t topology.Topology, node topology.Node) []supervisor.Unit {
 	return units
 }
 
-// Unit finds one program of a node.
+// Unit returns one unit of a node.
 func Unit(t topology.Topology, node topology.Node, name string) (supervisor.Unit, error) {
 	var names []string
 	for _, u := range Units(t, node) {
@@ -41,8 +40,8 @@ func Unit(t topology.Topology, node topology.Node, name string) (supervisor.Unit
 	return supervisor.Unit{}, fmt.Errorf("%s runs no %q, but %v", node.Name, name, names)
 }
 
-// kubeProxyUnit leaves the sizes of the connection table alone: they are the
-// machine's, not the namespace's.
+// kubeProxyUnit does not set the sizes of the connection table: they apply to the
+// machine, not to the namespace.
 func kubeProxyUnit(n Node) supervisor.Unit {
 	return unit(KubeProxy,
 		"--kubeconfig="+kubernetesDir+"/"+pki.KubeProxy+".conf",

@@ -1,5 +1,5 @@
-// Package debian ensures that the machine has the Debian packages a lab
-// needs: it installs them where it may and names them where it may not.
+// Package debian ensures that the machine has the Debian packages that a lab
+// needs. As root it installs them, otherwise it returns an error with their names.
 package debian
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
 )
 
-// requirement is a package and a program that reports whether it is there.
+// requirement is a package and a program of it that shows whether it is installed.
 type requirement struct{ program, pkg string }
 
-// requirements of nodes: what kubelets, container runtimes and networks call.
+// requirements are the programs that kubelets, container runtimes and networks run.
 var requirements = []requirement{
 	{"runc", "runc"},
 	{"ip", "iproute2"},
@@ -30,7 +30,7 @@ var requirements = []requirement{
 	{"dnsmasq", "dnsmasq-base"},
 }
 
-// Ensure installs what is missing. Without the rights to do so, its error names
+// Ensure installs missing packages. Without root permissions, its error names
 // every missing package and the command that installs them. The file lock keeps
 // labs that come up at the same time from installing at the same time; apt-get waits for other users of dpkg.
 func Ensure(ctx context.Context, lock string, out io.Writer) error {
@@ -62,7 +62,7 @@ func Ensure(ctx context.Context, lock string, out io.Writer) error {
 	return nil
 }
 
-// Missing lists the packages whose program cannot be found.
+// Missing returns the packages whose program cannot be found.
 func Missing(lookPath func(string) (string, error)) []string {
 	var missing []string
 	for _, r := range requirements {

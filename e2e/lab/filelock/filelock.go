@@ -1,5 +1,5 @@
-// Package filelock keeps processes out of one another's way by locks on files,
-// which the kernel gives back when their holder ends, in whatever manner.
+// Package filelock provides mutual exclusion between processes with file locks,
+// which the kernel releases when their holder ends.
 package filelock
 
 import (
@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poll is short against what locks are held for.
+// poll is short compared to the time for which locks are held.
 const poll = 50 * time.Millisecond
 
-// Acquire takes the lock of the file, which it makes when missing, and waits
-// for it until the context is done.
+// Acquire acquires the lock of the file, which it creates if it is missing. It
+// waits until the context is done.
 func Acquire(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -35,10 +35,10 @@ func Acquire(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// ErrHeld is the error of Try, and of Acquire when its time is up.
+// ErrHeld is the error if another process holds the lock: of Try, and of Acquire when its context is done.
 var ErrHeld = errors.New("another command holds it")
 
-// Try takes the lock of the file, which it makes when missing, if it is free.
+// Try acquires the lock of the file, which it creates if it is missing, without waiting.
 func Try(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

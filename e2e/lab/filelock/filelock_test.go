@@ -35,6 +35,6 @@ func TestOneHolderAtATime(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("who waited did not get it")
+		t.Error("the waiting process did not acquire the lock")
 	}
 }

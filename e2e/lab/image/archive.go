@@ -9,12 +9,12 @@ import (
 	"os"
 )
 
-// Archive is a docker-archive tar as far as loading it needs to know.
+// Archive describes a docker-archive for loading it.
 type Archive struct {
 	Path string
-	// References are the names the archive gives its images.
+	// References are the names of the images in the archive.
 	References []string
-	// Digest identifies the archive's images: it is made of the digests of
+	// Digest identifies the archive's images: it consists of the digests of
 	// their configurations, which cover the layers.
 	Digest string
 }

@@ -14,14 +14,14 @@ import (
 	imagebuild "github.com/cluster-network-operator/cno/internal/image"
 )
 
-// keyLength is enough of a hash to tell the few builds of one image apart.
+// keyLength is the length of the prefix of a hash that distinguishes the builds of an image.
 const keyLength = 12
 
 // Builder builds images into the cache.
 type Builder struct {
-	// Cache is the directory that programs and images are kept in.
+	// Cache is the directory of built programs and images.
 	Cache string
-	// Out takes a line an image that has to be built; nil means no one looks.
+	// Out receives a line for each image that has to be built; nil discards them.
 	Out io.Writer
 }
 
@@ -42,7 +42,7 @@ func (b Builder) Build(ctx context.Context, images []Image) ([]string, error) {
 	return paths, nil
 }
 
-// build writes the archive unless it is there. Two processes that ask at the same time build once.
+// build writes the archive unless it exists. Concurrent processes build it once.
 func (b Builder) build(ctx context.Context, spec imagebuild.Spec, path, step string) error {
 	unlock, err := filelock.Acquire(ctx, filepath.Join(b.Cache, "locks", filepath.Base(path)))
 	if err != nil {
@@ -62,8 +62,8 @@ func (b Builder) build(ctx context.Context, spec imagebuild.Spec, path, step str
 	return builder.Build(ctx, spec, path)
 }
 
-// specKey identifies an image by its description, with programs named by what
-// their links point to: the cache names builds by all that goes into them.
+// specKey returns a hash of an image's description, in which programs have the
+// target of their link: the name in the cache depends on all inputs of the build.
 func specKey(s imagebuild.Spec) (string, error) {
 	files := make([]imagebuild.File, len(s.Files))
 	for i, f := range s.Files {

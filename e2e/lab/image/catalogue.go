@@ -1,6 +1,5 @@
-// Package image builds the container images that the lab itself brings, under
-// the names that Kubernetes and its conformance tests use, and keeps them in
-// the cache.
+// Package image builds the lab's own container images, with the names that
+// Kubernetes and its conformance tests use, and stores them in the cache.
 package image
 
 import (
@@ -14,18 +13,18 @@ import (
 
 // Image is one image of the catalogue.
 type Image struct {
-	// Name is short, for people and file names.
+	// Name is the short name for messages and file names.
 	Name string
 	Spec imagebuild.Spec
 }
 
-// Sources says where the parts of images lie on this machine.
+// Sources are the directories of the contents of images.
 type Sources struct {
-	// Bin holds the built programs; Agnhost is the directory of agnhost's source.
+	// Bin contains the built programs, Agnhost agnhost's source.
 	Bin, Agnhost string
 }
 
-// Default lists the images every node gets.
+// Default returns the images that every node gets.
 func Default(s Sources) []Image {
 	return []Image{
 		{Name: "pause", Spec: imagebuild.Spec{
@@ -44,7 +43,7 @@ func Default(s Sources) []Image {
 			Reference: e2eImage("agnhost:2.63.0"),
 			Files: []imagebuild.File{
 				s.program("agnhost", "/agnhost"),
-				// Tests of entry points call it by this name.
+				// Tests of entrypoints run it by this name.
 				{Path: "/agnhost-2", Link: "agnhost"},
 				// Tests of a pod's own name server run it.
 				s.program("coredns", "/coredns"),
@@ -64,7 +63,7 @@ func Default(s Sources) []Image {
 	}
 }
 
-// Conformance lists the images that Kubernetes' own network tests use beside
+// Conformance returns the images that Kubernetes' network tests use in addition to
 // the default ones.
 func Conformance(s Sources) []Image {
 	busybox := imagebuild.Spec{
@@ -96,7 +95,7 @@ func Conformance(s Sources) []Image {
 			Files:          []imagebuild.File{{Path: "/run", Dir: true}, {Path: "/var/log/nginx", Dir: true}, {Path: "/var/lib/nginx", Dir: true}, {Path: "/tmp", Dir: true, Mode: 0o777 | fs.ModeSticky}},
 			Cmd:            []string{"nginx", "-g", "daemon off;"},
 		}},
-		// Its shell and conntrack look at a node's connection tracking.
+		// Tests use its shell and conntrack to read a node's connection tracking table.
 		{Name: "distroless-iptables", Spec: imagebuild.Spec{
 			Reference:      "registry.k8s.io/build-image/distroless-iptables:v0.9.6",
 			DebianPackages: []string{"bash", "conntrack", "coreutils", "dash", "debianutils", "grep", "iptables", "nftables"},

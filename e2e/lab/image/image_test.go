@@ -55,7 +55,7 @@ func TestBuiltImageCanBeReadAndIsBuiltOnce(t *testing.T) {
 	var out strings.Builder
 	b := Builder{Cache: t.TempDir(), Out: &out}
 	var paths []string
-	// Labs that come up at the same time ask at the same time.
+	// Several labs may build at the same time.
 	var builds errgroup.Group
 	for range 4 {
 		builds.Go(func() error {
@@ -71,7 +71,7 @@ func TestBuiltImageCanBeReadAndIsBuiltOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "[1/1] image registry.k8s.io/tiny:1\n"; out.String() != want {
-		t.Errorf("it says %q, want %q", out.String(), want)
+		t.Errorf("it prints %q, want %q", out.String(), want)
 	}
 	a, err := ReadArchive(paths[0])
 	if err != nil {
@@ -82,7 +82,7 @@ func TestBuiltImageCanBeReadAndIsBuiltOnce(t *testing.T) {
 	}
 }
 
-// The suite of Kubernetes 1.36 asks for these by name.
+// The suite of Kubernetes 1.36 uses these names.
 func TestImagesHaveTheNamesTestsAskFor(t *testing.T) {
 	var got []string
 	s := Sources{Bin: "/bin", Agnhost: "/agnhost"}

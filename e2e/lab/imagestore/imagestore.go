@@ -1,9 +1,9 @@
-// Package imagestore prepares, once for all nodes that get the same images, what
-// a container runtime keeps of images on the disk of its node. Importing the
-// images into every node is most of what bringing up a lab costs otherwise.
+// Package imagestore prepares the image data of a container runtime once for all
+// nodes with the same images. Otherwise, importing the images into every node takes
+// most of the time of the bring-up of a lab.
 //
 // A store is the root directory of a containerd that has imported the images and
-// has been stopped. Disks begin with a copy of it. The files of layers are hard
+// has been stopped. New disks get a copy of it. The files of layers are hard
 // links: a runtime never writes to them, containers write to layers of their own.
 package imagestore
 
@@ -31,33 +31,33 @@ import (
 )
 
 const (
-	// keyLength is enough of a hash to distinguish the stores of one cache.
+	// keyLength is the length of the prefix of a hash that distinguishes the stores of a cache.
 	keyLength = 12
-	// kept is how many stores stay in the cache, those that were used last.
+	// kept is the number of stores in the cache; the least recently used are removed.
 	kept = 3
 	// rootName is the runtime's root directory in a store.
 	rootName = "root"
-	// namespace is where the runtime keeps the images of pods.
+	// namespace is the containerd namespace of the images of pods.
 	namespace = "k8s.io"
-	// stopTimeout is how long a runtime may take to end when it is asked to.
+	// stopTimeout is the time limit for the end of a runtime after SIGTERM.
 	stopTimeout = time.Minute
 )
 
 // Stores are the stores in a cache.
 type Stores struct {
-	// Cache is the directory of what is built once.
+	// Cache is the build cache.
 	Cache string
 	// Containerd and Ctr are the paths of the runtime and its client.
 	Containerd, Ctr string
 	// Run is a directory for sockets, whose paths are limited to 107 bytes, as
 	// those in a cache may not be.
 	Run string
-	// Out takes one line per store that has to be made.
+	// Out receives one line for each store that has to be created.
 	Out io.Writer
 }
 
-// Fill gives an empty directory, the runtime's root on the disk of a node that is
-// off, the images of archives.
+// Fill copies the images of archives to an empty directory: the runtime's root on
+// the disk of a node that is off.
 func (s Stores) Fill(ctx context.Context, archives []image.Archive, root string) error {
 	unlock, err := filelock.Acquire(ctx, filepath.Join(s.Cache, "locks", "stores"))
 	if err != nil {
@@ -74,7 +74,7 @@ func (s Stores) Fill(ctx context.Context, archives []image.Archive, root string)
 	return s.prune()
 }
 
-// ensure returns the store of archives, which it makes when it is missing.
+// ensure returns the store of archives, and creates it if it is missing.
 func (s Stores) ensure(ctx context.Context, archives []image.Archive) (string, error) {
 	key, err := s.key(archives)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s Stores) ensure(ctx context.Context, archives []image.Archive) (string, e
 		return store, os.Chtimes(store, now, now)
 	}
 	fmt.Fprintf(s.Out, "preparing %d images for the disks of nodes\n", len(archives))
-	// What a command that was killed has left is made again.
+	// Replace the incomplete store of a killed command.
 	half := store + ".new"
 	if err := os.RemoveAll(half); err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func (s Stores) ensure(ctx context.Context, archives []image.Archive) (string, e
 
 func (s Stores) dir() string { return filepath.Join(s.Cache, "stores") }
 
-// key identifies a store by the images and by the build of the runtime, whose
+// key returns a hash of the images and of the build of the runtime, whose
 // path in the cache has its version.
 func (s Stores) key(archives []image.Archive) (string, error) {
 	program, err := filepath.EvalSymlinks(s.Containerd)
@@ -118,7 +118,7 @@ func (s Stores) key(archives []image.Archive) (string, error) {
 	return hex.EncodeToString(sum[:])[:keyLength], nil
 }
 
-// importAll runs a containerd on a root directory for as long as the imports take.
+// importAll runs a containerd on a root directory until all archives are imported.
 func (s Stores) importAll(ctx context.Context, archives []image.Archive, root string) error {
 	state, err := os.MkdirTemp(s.Run, "store-")
 	if err != nil {
@@ -136,7 +136,7 @@ func (s Stores) importAll(ctx context.Context, archives []image.Archive, root st
 	// It ends with the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// What it mounts to unpack layers concerns no other process, and ends with it.
+	// Its mounts of layers are private and end with the process.
 	daemon.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if err := daemon.Start(); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s Stores) imports(ctx context.Context, archives []image.Archive, socket st
 	return nil
 }
 
-// await returns when the containerd answers, or when it has ended.
+// await returns when the containerd responds, or when it has ended.
 func (s Stores) await(ctx context.Context, socket string, ended <-chan error) error {
 	for {
 		err := s.ctr(ctx, socket, "version")
@@ -194,9 +194,9 @@ func (s Stores) ctr(ctx context.Context, socket string, args ...string) error {
 	return nil
 }
 
-// clone makes an empty directory a copy of a root directory, in one step so that a
-// crash leaves it empty: databases are copied, everything else is hard links where
-// both are on one file system.
+// clone copies a root directory to an empty directory, atomically, so that it stays
+// empty after a crash. It copies databases, and hard-links all other files if both
+// directories are on one file system.
 func clone(ctx context.Context, from, to string) error {
 	half := to + ".new"
 	if err := os.RemoveAll(half); err != nil {
@@ -224,8 +224,8 @@ func clone(ctx context.Context, from, to string) error {
 	return os.Rename(half, to)
 }
 
-// separateDatabases makes the databases in a clone, which are written to, files of
-// its own.
+// separateDatabases replaces the hard links of databases in a clone, which the
+// runtime writes to, with copies.
 func separateDatabases(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -246,7 +246,7 @@ func separateDatabases(from, to string) error {
 	})
 }
 
-// separate makes a file that was a hard link of another one a copy of it.
+// separate replaces a hard link with a copy of the file.
 func separate(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -268,7 +268,7 @@ func sameFileSystem(a, b string) (bool, error) {
 	return stat[0].Dev == stat[1].Dev, nil
 }
 
-// prune removes all stores but those that were used last.
+// prune removes all but the most recently used stores.
 func (s Stores) prune() error {
 	entries, err := os.ReadDir(s.dir())
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package layout says where the files of a lab lie. It knows paths only and
-// touches none of them.
+// Package layout defines the paths of the files of a lab. It does not access them.
 //
-// Three directories are used. The state directory, in the checkout, holds what a
-// user looks at: programs, kubeconfig, certificates, logs. The run directory holds
-// what is true of running processes only. The disk directory holds what a node would
-// have on its disk. The last two are outside the checkout: a lab is known to the
-// whole machine by its name.
+// A lab has three directories. The state directory, in the checkout, contains files
+// for users: programs, kubeconfig, certificates, logs. The run directory contains
+// the records of running processes. The disk directory contains the disks of nodes.
+// The last two are outside the checkout, because the name of a lab is unique on the
+// machine.
 package layout
 
 import (
@@ -16,36 +15,36 @@ import (
 	"strings"
 )
 
-// Variable is the environment variable that names the lab a command is about. It is
-// unset for the one that a person uses.
+// Variable is the environment variable with the name of the lab. It is unset for
+// the default lab.
 const Variable = "CNO_LAB"
 
-// base is what the directories, the lock and the control groups of every lab
-// begin with.
+// base is the prefix of the directories, the lock and the control groups of every
+// lab.
 const base = "cno-lab"
 
-// named is what a name may be: the paths of sockets are limited to 107 bytes.
+// named matches valid names. They are short because the paths of sockets are limited to 107 bytes.
 var named = regexp.MustCompile(`^[a-z0-9]{1,8}$`)
 
-// Layout is where one checkout keeps a lab.
+// Layout has the paths of a lab of a checkout.
 type Layout struct {
 	// Root is the checkout, Cache the directory of built programs and images
 	// that checkouts share.
 	Root, Cache string
-	// Lab is the name of the lab; empty is the one without a name. Labs with
-	// different names run beside one another.
+	// Lab is the name of the lab; empty is the default lab. Labs with different
+	// names can run at the same time.
 	Lab string
 }
 
 // CheckName returns an error unless a lab can have that name.
 func CheckName(name string) error {
 	if name != "" && !named.MatchString(name) {
-		return fmt.Errorf("%q is no name of a lab (--name, %s): it has one to eight small letters and digits", name, Variable)
+		return fmt.Errorf("%q is no name of a lab (--name, %s): it must have one to eight lowercase letters and digits", name, Variable)
 	}
 	return nil
 }
 
-// name is the name of the lab among all on the machine.
+// name returns the name of the lab, unique on the machine.
 func (l Layout) name() string {
 	if l.Lab == "" {
 		return base
@@ -53,24 +52,24 @@ func (l Layout) name() string {
 	return base + "-" + l.Lab
 }
 
-// Run is the directory of records and sockets of the running lab. Unix socket
+// Run returns the directory of records and sockets of the running lab. Unix socket
 // paths are limited to 107 bytes, so it is not below the checkout.
 func (l Layout) Run() string { return filepath.Join("/run", l.name()) }
 
 // Lock serialises the commands that change the lab.
 func (l Layout) Lock() string { return l.Run() + ".lock" }
 
-// Suite is locked by the test program that has the lab to itself.
+// Suite returns the lock of the test binary that uses the lab exclusively.
 func (l Layout) Suite() string { return l.Run() + ".suite" }
 
-// Disks holds one directory per node. Overlay file systems lie there, so it must
-// not be on one itself.
+// Disks returns the directory with one directory per node. It must not be on an
+// overlay file system, because the overlays of nodes are in it.
 func (l Layout) Disks() string { return filepath.Join("/var/lib", l.name()) }
 
-// Cgroup is the branch of the lab in the control groups of the machine.
+// Cgroup returns the control group of the lab.
 func (l Layout) Cgroup() string { return "/" + l.name() }
 
-// Labs lists the names of all labs that have been on the machine: each had a lock.
+// Labs returns the names of all labs that have existed on the machine: each has left a lock.
 func Labs() ([]string, error) {
 	locks, err := filepath.Glob("/run/" + base + "*.lock")
 	if err != nil {
@@ -84,7 +83,7 @@ func Labs() ([]string, error) {
 	return names, nil
 }
 
-// State is the directory of everything a user may look at.
+// State returns the directory of files for users.
 func (l Layout) State() string {
 	if l.Lab == "" {
 		return l.shared()
@@ -92,13 +91,13 @@ func (l Layout) State() string {
 	return filepath.Join(l.Root, "_output", "labs", l.Lab)
 }
 
-// shared is the directory of what all labs of the checkout use.
+// shared returns the directory that all labs of the checkout use.
 func (l Layout) shared() string { return filepath.Join(l.Root, "_output", "lab") }
 
-// Bin holds links to the built programs, for all labs of the checkout.
+// Bin returns the directory of links to the built programs, for all labs of the checkout.
 func (l Layout) Bin() string { return filepath.Join(l.shared(), "bin") }
 
-// ProgramsFor holds the links to programs for an architecture; empty is that of this machine.
+// ProgramsFor returns the directory of links to programs for an architecture; empty means that of this machine.
 func (l Layout) ProgramsFor(arch string) string {
 	if arch == "" || arch == runtime.GOARCH {
 		return l.Bin()
@@ -106,38 +105,38 @@ func (l Layout) ProgramsFor(arch string) string {
 	return l.Bin() + "-" + arch
 }
 
-// Program is the path of a built program.
+// Program returns the path of a built program.
 func (l Layout) Program(name string) string { return filepath.Join(l.Bin(), name) }
 
-// Images holds the container images the lab loads into its nodes.
+// Images returns the directory of the images that the lab loads into its nodes.
 func (l Layout) Images() string { return filepath.Join(l.State(), "images") }
 
-// PKI holds the certificates of the cluster.
+// PKI returns the directory of the cluster's certificates.
 func (l Layout) PKI() string { return filepath.Join(l.State(), "pki") }
 
-// Kubeconfig gives cluster-admin rights through the forwarded API server.
+// Kubeconfig returns the path of the kubeconfig with cluster-admin permissions for the forwarded address of the API server.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.State(), "kubeconfig") }
 
-// Logs holds a directory of logs a node.
+// Logs returns the directory with one directory of logs per node.
 func (l Layout) Logs() string { return filepath.Join(l.State(), "logs") }
 
-// NodeLogs holds the logs of one node's programs.
+// NodeLogs returns the directory of the logs of a node.
 func (l Layout) NodeLogs(node string) string { return filepath.Join(l.Logs(), node) }
 
-// Components holds the build modules of the programs.
+// Components returns the directory of the build modules of the programs.
 func (l Layout) Components() string { return filepath.Join(l.Root, "e2e", "components") }
 
-// Conformance holds the results of the conformance run.
+// Conformance returns the directory of the results of conformance tests.
 func (l Layout) Conformance() string { return filepath.Join(l.State(), "conformance") }
 
-// Record is the description of the running lab.
+// Record returns the path of the record of the running lab.
 func (l Layout) Record() string { return filepath.Join(l.Run(), "lab.json") }
 
-// Process is the record of one long-lived process of the lab.
+// Process returns the path of the record of a long-lived process of the lab.
 func (l Layout) Process(name string) string { return filepath.Join(l.Run(), name+".process") }
 
-// Socket is where the init process of a node listens.
+// Socket returns the path of the socket of a node's init process.
 func (l Layout) Socket(node string) string { return filepath.Join(l.Run(), node+".sock") }
 
-// Disk is the directory of what a node keeps while it is off.
+// Disk returns the directory of a node's persistent files.
 func (l Layout) Disk(node string) string { return filepath.Join(l.Disks(), node) }

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// File is a file of a node, Path as the node sees it.
+// File is a file of a node. Path is the path on the node.
 type File struct {
 	Path string
 	Mode fs.FileMode
 	Data []byte
 }
 
-// diskDirs are the directories a node finds on its disk, with their modes.
+// diskDirs are the directories on the disk of a node, with their modes.
 var diskDirs = map[string]fs.FileMode{
 	"etc/upper":            0o755,
 	"etc/work":             0o755,
@@ -33,15 +33,15 @@ var diskDirs = map[string]fs.FileMode{
 	"etc/upper/containerd": 0o755,
 }
 
-// Format makes the disk directory of a node and writes the files to it. The node
-// must be off: files under a running node's feet are not seen by it reliably.
+// Format creates the disk directory of a node and writes the files to it. The node
+// must be off, because a running node may not see the files.
 func Format(disk string, files []File) error {
 	for dir, mode := range diskDirs {
 		path := filepath.Join(disk, dir)
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return fmt.Errorf("create the node's disk: %w", err)
 		}
-		// The umask may have taken from the mode.
+		// The umask may have reduced the mode.
 		if err := os.Chmod(path, mode); err != nil {
 			return fmt.Errorf("create the node's disk: %w", err)
 		}

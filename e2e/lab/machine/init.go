@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/supervisor"
 )
 
-// sysctls are what installers ask of a machine before Kubernetes comes, and
-// what a static underlay wants. A kernel that lacks one has no use for it.
+// sysctls are the settings that Kubernetes requires of a machine, and those for a
+// static underlay. Settings that the kernel does not have are skipped.
 var sysctls = map[string]string{
 	"net/ipv4/ip_forward":                 "1",
 	"net/ipv6/conf/all/forwarding":        "1",
@@ -29,20 +29,20 @@ var sysctls = map[string]string{
 	"net/bridge/bridge-nf-call-ip6tables": "1",
 }
 
-// Init is the first process of a node. It is called in fresh namespaces,
-// furnishes them, writes one byte to ready, or the error that kept it from
-// doing so, and then supervises the node's programs for anyone who connects to the
-// listener, until it is killed or the context is done.
+// Init runs the first process of a node. The caller starts it in new namespaces.
+// Init sets them up, writes one byte, or the error of the setup, to ready, and then
+// supervises the node's units for clients of the listener, until it is killed or
+// the context is done.
 func Init(ctx context.Context, s Spec, listener net.Listener, ready *os.File, log *slog.Logger) error {
 	if err := setUp(s); err != nil {
 		_, _ = fmt.Fprint(ready, err)
 		return err
 	}
 	if _, err := ready.Write([]byte{readyByte}); err != nil {
-		return fmt.Errorf("say that the node is ready: %w", err)
+		return fmt.Errorf("report that the node is ready: %w", err)
 	}
 	if err := ready.Close(); err != nil {
-		return fmt.Errorf("say that the node is ready: %w", err)
+		return fmt.Errorf("report that the node is ready: %w", err)
 	}
 	units := supervisor.New(log, supervisor.RestartDelay)
 	server := &http.Server{Handler: units.Handler()} //nolint:gosec // a unix socket that only root may open
@@ -62,7 +62,7 @@ func setUp(s Spec) error {
 		}
 	}
 	if err := furnish(s); err != nil {
-		return fmt.Errorf("furnish the node: %w", err)
+		return fmt.Errorf("mount the file systems of the node: %w", err)
 	}
 	if err := unix.Sethostname([]byte(s.Name)); err != nil {
 		return fmt.Errorf("set the host name: %w", err)

@@ -34,13 +34,13 @@ func (m *mounts) bind(source, target string) {
 	m.mount(source, target, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// furnish turns the view of the machine's file systems that a new mount
-// namespace starts with into the node's own.
+// furnish replaces the machine's file systems in a new mount namespace with those
+// of the node.
 func furnish(s Spec) error {
 	m := &mounts{}
 	m.mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	// The node's /run is put together on its disk first, while the places
-	// outside that it shows are still in sight.
+	// Prepare the node's /run on its disk first, while the directories of the
+	// machine that it contains are still visible.
 	run := filepath.Join(s.Disk, "run")
 	m.mount("tmpfs", run, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755")
 	furnishRun(m, s, run)
@@ -51,14 +51,14 @@ func furnish(s Spec) error {
 		fmt.Sprintf("lowerdir=/etc,upperdir=%s,workdir=%s", filepath.Join(etc, "upper"), filepath.Join(etc, "work")))
 	m.bind(filepath.Join(s.Disk, "opt"), "/opt")
 	m.bind(run, "/run")
-	// Last of the disk's directories: the disk itself is out of sight afterwards.
+	// This is the last of the disk's directories, because it hides the disk.
 	m.bind(filepath.Join(s.Disk, "var"), "/var")
 
 	m.mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	// A sysfs shows the network devices of the namespace it was mounted in.
+	// A sysfs has the network devices of the namespace in which it was mounted.
 	m.mount("sysfs", "/sys", "sysfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	m.mount("/run/cgroups", "/sys/fs/cgroup", "", unix.MS_BIND|unix.MS_REC, "")
-	// Pods ask for mounts that pass between them and the node.
+	// Pods use mount propagation from and to the node.
 	m.mount("none", "/", "", unix.MS_REC|unix.MS_SHARED, "")
 	return m.err
 }

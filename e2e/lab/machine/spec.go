@@ -1,9 +1,8 @@
-// Package machine makes a node out of Linux namespaces: a network, a mount, a
-// host name and a process tree of its own, on the kernel and the programs of
-// the machine it runs on. What the node writes to /etc, /opt and /var stays on
+// Package machine runs a node in Linux namespaces: it has its own network, mounts,
+// host name and process tree, and uses the kernel and the programs of the machine. What the node writes to /etc, /opt and /var stays on
 // its disk directory; /run is empty each time the node starts. Its first process
 // is Init, a supervisor; when that is killed the kernel ends everything on the
-// node and forgets its network, as a power cut would.
+// node and removes its network, as in a power failure.
 package machine
 
 import (
@@ -20,11 +19,11 @@ const (
 	Bin = "/run/lab/bin"
 	// Logs is the node's log directory of the machine outside.
 	Logs = "/run/lab/logs"
-	// binTargets is where the links of Bin point.
+	// binTargets is the directory of the targets of the links in Bin.
 	binTargets = "/run/lab/programs"
 )
 
-// Spec is everything Init has to know.
+// Spec has the parameters of Init.
 type Spec struct {
 	Name string `json:"name"`
 	// Disk is the node's disk directory, outside.
@@ -39,8 +38,8 @@ type Spec struct {
 	Cgroups []cgroup.Hierarchy `json:"cgroups"`
 }
 
-// DiskPath is where a file of the node lies on its disk directory. Files outside
-// the directories that the node has to itself lie on no disk of its own.
+// DiskPath returns the path of a node's file in its disk directory. It returns an
+// error for files outside the directories that belong to the node alone.
 func DiskPath(disk, path string) (string, error) {
 	for prefix, dir := range map[string]string{"/etc/": "etc/upper", "/opt/": "opt", "/var/": "var"} {
 		if rest, ok := strings.CutPrefix(path, prefix); ok {

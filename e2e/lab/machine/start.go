@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/process"
 )
 
-// readyByte is what Init writes when the node stands; anything else is an error.
+// readyByte is the byte that Init writes when the node is ready; anything else is an error.
 const readyByte = 0
 
 // Files that Init inherits, by descriptor.
@@ -27,14 +27,14 @@ const (
 	SpecFD     = 5
 )
 
-// Launch is how a node's first process is started.
+// Launch has the parameters for the start of a node's first process.
 type Launch struct {
 	// Program and Args start a process that calls Init.
 	Program string
 	Args    []string
-	// Socket is where the node's supervisor shall listen.
+	// Socket is the path of the supervisor's socket.
 	Socket string
-	// Log takes what the process prints, appended.
+	// Log is the file to which the output of the process is appended.
 	Log string
 }
 
@@ -83,7 +83,7 @@ func listen(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the node: %w", err)
 	}
-	// The path has to stay when this process closes its end.
+	// The socket file must remain when this process closes its listener.
 	l.SetUnlinkOnClose(false)
 	defer l.Close()
 	f, err := l.File()
@@ -93,7 +93,7 @@ func listen(path string) (*os.File, error) {
 	return f, nil
 }
 
-// specFile is the spec in a file without a name.
+// specFile returns an anonymous file with the spec.
 func specFile(s Spec) (*os.File, error) {
 	f, err := os.CreateTemp("", "lab-node-")
 	if err != nil {
@@ -120,15 +120,15 @@ func awaitReady(ctx context.Context, node string, r *os.File) error {
 	case err != nil:
 		return fmt.Errorf("wait for the node %s: %w", node, err)
 	case len(said) == 0:
-		return fmt.Errorf("the first process of node %s ended at once: its log says why", node)
+		return fmt.Errorf("the first process of node %s ended during its start: see its log", node)
 	case said[0] != readyByte:
 		return fmt.Errorf("node %s: %s", node, strings.TrimSpace(string(said)))
 	}
 	return nil
 }
 
-// Enter makes a command that runs in the node whose first process is pid. Its
-// caller adds input, output and environment.
+// Enter returns a command that runs in the node whose first process is pid. The
+// caller sets input, output and environment.
 func Enter(ctx context.Context, pid int, program string, args ...string) *exec.Cmd {
 	enter := []string{"--target", fmt.Sprint(pid), "--mount", "--net", "--uts", "--pid", "--", program}
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...)

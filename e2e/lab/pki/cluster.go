@@ -9,22 +9,22 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// Cluster holds what all nodes of a cluster trust.
+// Cluster has the CAs and keys that all nodes of a cluster trust.
 type Cluster struct {
 	// CA signs every server and client of the cluster, FrontProxy the API
 	// server when it calls an aggregated API server on a user's behalf.
-	CA, FrontProxy *Authority
+	CA, FrontProxy *CA
 	// ServiceAccounts signs tokens; Cert holds the public key.
 	ServiceAccounts Pair
 }
 
-// NewCluster makes the authorities of a cluster.
+// NewCluster creates the CAs of a cluster.
 func NewCluster(now time.Time) (Cluster, error) {
-	ca, err := NewAuthority("kubernetes", now)
+	ca, err := NewCA("kubernetes", now)
 	if err != nil {
 		return Cluster{}, err
 	}
-	front, err := NewAuthority("front-proxy", now)
+	front, err := NewCA("front-proxy", now)
 	if err != nil {
 		return Cluster{}, err
 	}
@@ -48,10 +48,10 @@ const (
 	Scheduler         = "scheduler"
 )
 
-// masters is the group that the API server's built-in rules let do anything.
+// masters is the built-in group with all permissions.
 const masters = "system:masters"
 
-// Issue makes all the pairs that a node of the topology holds, by name.
+// Issue issues all pairs of a node of the topology, by name.
 func (c Cluster) Issue(t topology.Topology, n topology.Node, now time.Time) (map[string]Pair, error) {
 	pairs := map[string]Pair{}
 	for name, s := range Subjects(t, n) {
@@ -68,7 +68,7 @@ func (c Cluster) Issue(t topology.Topology, n topology.Node, now time.Time) (map
 	return pairs, nil
 }
 
-// Subjects says which certificates a node holds and for whom they are.
+// Subjects returns the subjects of a node's certificates, by name of the pair.
 func Subjects(t topology.Topology, n topology.Node) map[string]Subject {
 	subjects := map[string]Subject{
 		Kubelet: {
@@ -100,7 +100,7 @@ func Subjects(t topology.Topology, n topology.Node) map[string]Subject {
 	return subjects
 }
 
-// AdminSubject is the user who may do anything.
+// AdminSubject returns the subject of the user with all permissions.
 func AdminSubject() Subject {
 	return Subject{CommonName: "kubernetes-admin", Organizations: []string{masters}}
 }

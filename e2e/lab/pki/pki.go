@@ -1,6 +1,6 @@
-// Package pki makes the certificates of a cluster: one authority for servers
-// and clients, one for the API server's aggregation layer. It works on values;
-// who calls it says the time and keeps the results.
+// Package pki creates the certificates of a cluster: one CA for servers and
+// clients, one for the API server's aggregation layer. It is pure but for random
+// numbers; callers pass the time and store the results.
 package pki
 
 import (
@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// validity is how long certificates of a lab are good for: longer than any
-// lab lives, shorter than what clients refuse.
+// validity is the lifetime of certificates: longer than that of any lab, shorter
+// than the maximum that clients accept.
 const validity = 365 * 24 * time.Hour
 
-// backdating allows for clocks that were set back since.
+// backdating allows for clocks that are set back later.
 const backdating = time.Hour
 
 // Pair is a certificate and its private key, both PEM.
@@ -31,25 +31,25 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// Subject says whom a certificate is for.
+// Subject is the subject of a certificate.
 type Subject struct {
 	CommonName    string
 	Organizations []string
-	// DNSNames and Addresses are what a server may be called by; a
-	// certificate with neither is good for a client only.
+	// DNSNames and Addresses are the subject alternative names of a server; a
+	// certificate without them is for clients only.
 	DNSNames  []string
 	Addresses []netip.Addr
 }
 
-// Authority signs certificates.
-type Authority struct {
+// CA is a certificate authority.
+type CA struct {
 	Pair
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// NewAuthority makes a self-signed authority.
-func NewAuthority(name string, now time.Time) (*Authority, error) {
+// NewCA creates a self-signed CA.
+func NewCA(name string, now time.Time) (*CA, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("create the key of %s: %w", name, err)
@@ -70,11 +70,11 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return LoadAuthority(pair)
+	return LoadCA(pair)
 }
 
-// LoadAuthority takes up an authority that NewAuthority made.
-func LoadAuthority(p Pair) (*Authority, error) {
+// LoadCA decodes a CA that NewCA created.
+func LoadCA(p Pair) (*CA, error) {
 	certBlock, _ := pem.Decode(p.Cert)
 	keyBlock, _ := pem.Decode(p.Key)
 	if certBlock == nil || keyBlock == nil {
@@ -88,11 +88,11 @@ func LoadAuthority(p Pair) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load an authority: %w", err)
 	}
-	return &Authority{Pair: p, cert: cert, key: key}, nil
+	return &CA{Pair: p, cert: cert, key: key}, nil
 }
 
-// Issue makes a key and a certificate for the subject.
-func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
+// Issue creates a key and a certificate for the subject.
+func (a *CA) Issue(s Subject, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, fmt.Errorf("create the key of %s: %w", s.CommonName, err)
@@ -108,7 +108,7 @@ func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
 	return encode(der, key)
 }
 
-// NewKey makes a bare key pair, such as the one that signs service-account
+// NewKey creates a bare key pair, such as the one that signs service-account
 // tokens: Cert holds the public key.
 func NewKey() (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -106,7 +106,7 @@ func TestLoadAuthorityRefusesWhatIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]Pair{"nothing": {}, "bare keys": keys} {
-		if _, err := LoadAuthority(p); err == nil {
+		if _, err := LoadCA(p); err == nil {
 			t.Errorf("%s were loaded", name)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package plan says what has to be done, and in which order, to bring a lab or
-// a part of it up. Plans are values; package lab carries them out.
+// Package plan computes the ordered actions that bring up a lab or a part of it.
+// Plans are values; package lab executes them.
 package plan
 
 import (
@@ -12,37 +12,37 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// Verb is what an action does.
+// Verb is the kind of an action.
 type Verb string
 
 const (
-	// MakeUnderlay starts the network between the nodes, and the further links.
-	MakeUnderlay Verb = "make the underlay"
-	// MakeNode starts a node: its namespaces, its disk, its cable.
-	MakeNode Verb = "make the node"
+	// CreateUnderlay starts the network between the nodes, and the further links.
+	CreateUnderlay Verb = "create the underlay"
+	// CreateNode starts a node: its namespaces, its disk, its cable.
+	CreateNode Verb = "create the node"
 	// Start starts a unit of a node.
 	Start Verb = "start"
-	// LoadImages imports what is missing of the images that every node gets into a
+	// LoadImages imports missing ones of the images that every node gets into a
 	// node: all of them were on its disk before it started for the first time.
 	LoadImages Verb = "load images"
 	// AwaitAPI waits until a node's API server is ready.
 	AwaitAPI Verb = "await the API server"
-	// AwaitCluster waits until the API server answers through the address
-	// that clients outside use, and grants what it grants by default.
+	// AwaitCluster waits until the API server is ready at the address for clients
+	// outside the lab, including its default RBAC roles.
 	AwaitCluster Verb = "await the cluster"
 	// ApplyAddons creates the objects every cluster has: its name server and
 	// the roles of its programs.
 	ApplyAddons Verb = "apply add-ons"
-	// ApplyOpenShift creates OpenShift's kinds and the objects that its
-	// clusters are born with.
+	// ApplyOpenShift creates OpenShift's CRDs and the objects that its
+	// installer creates.
 	ApplyOpenShift Verb = "apply OpenShift's kinds and objects"
-	// AwaitAccounts waits for what the API server refuses pods without.
+	// AwaitAccounts waits for the default service account, without which the API server refuses pods.
 	AwaitAccounts Verb = "await the service accounts"
 	// AwaitNode waits until a node has registered itself and labels it.
 	AwaitNode Verb = "await the registration"
 )
 
-// Action is one thing to do.
+// Action is one action of a plan.
 type Action struct {
 	Verb Verb
 	// Node is empty for actions on the whole lab, Unit for all but Start.
@@ -60,10 +60,10 @@ func (a Action) String() string {
 	}
 }
 
-// Stage is a list of actions that do not wait for one another.
+// Stage is a list of independent actions.
 type Stage []Action
 
-// String names what is done, each thing once, without the nodes.
+// String returns the distinct actions without their nodes.
 func (s Stage) String() string {
 	var parts []string
 	for _, a := range s {
@@ -75,18 +75,18 @@ func (s Stage) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Plan is a list of stages, each of which waits for all of the one before.
+// Plan is a list of stages that are executed in order.
 type Plan []Stage
 
-// Up brings a whole lab up.
+// Up returns the plan that brings up a whole lab.
 func Up(t topology.Topology) Plan {
 	addons := Stage{{Verb: ApplyAddons}}
 	if t.OpenShift {
 		addons = append(addons, Action{Verb: ApplyOpenShift})
 	}
 	return Plan{
-		{{Verb: MakeUnderlay}},
-		forNodes(t.Machines(), Action{Verb: MakeNode}),
+		{{Verb: CreateUnderlay}},
+		forNodes(t.Machines(), Action{Verb: CreateNode}),
 		slices.Concat(start(t, t.ControlPlanes(), config.Etcd), start(t, t.Nodes, config.Containerd), start(t, t.OutsideHosts(), config.Dnsmasq)),
 		start(t, t.ControlPlanes(), config.APIServer),
 		// Images are imported while the API server starts: both take seconds.
@@ -102,13 +102,13 @@ func Up(t topology.Topology) Plan {
 func Node(t topology.Topology, n topology.Node) Plan {
 	one := []topology.Node{n}
 	if n.Role == topology.Outside {
-		plan := Plan{forNodes(one, Action{Verb: MakeNode})}
+		plan := Plan{forNodes(one, Action{Verb: CreateNode})}
 		if units := start(t, one, config.Dnsmasq); len(units) > 0 {
 			plan = append(plan, units)
 		}
 		return plan
 	}
-	plan := Plan{forNodes(one, Action{Verb: MakeNode}), start(t, one, config.Containerd)}
+	plan := Plan{forNodes(one, Action{Verb: CreateNode}), start(t, one, config.Containerd)}
 	if n.Role == topology.ControlPlane {
 		plan = append(plan, start(t, one, config.Etcd), start(t, one, config.APIServer), forNodes(one, Action{Verb: AwaitAPI}))
 	}

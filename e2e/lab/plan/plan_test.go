@@ -10,8 +10,8 @@ import (
 )
 
 func TestUp(t *testing.T) {
-	want := `make the underlay
-make the node of cp-0, make the node of worker-0
+	want := `create the underlay
+create the node of cp-0, create the node of worker-0
 start etcd of cp-0, start containerd of cp-0, start containerd of worker-0
 start kube-apiserver of cp-0
 await the API server of cp-0, load images of cp-0, load images of worker-0
@@ -37,8 +37,8 @@ func TestHostsOutsideComeUpBesideTheNodes(t *testing.T) {
 	lab.Links = []topology.Link{{Number: 1}, {Number: 2, DHCP: true}}
 	got := strings.SplitN(describe(Up(lab)), "\n", 4)
 	want := []string{
-		"make the underlay",
-		"make the node of cp-0, make the node of outside1, make the node of outside2",
+		"create the underlay",
+		"create the node of cp-0, create the node of outside1, create the node of outside2",
 		"start etcd of cp-0, start containerd of cp-0, start dnsmasq of outside2",
 	}
 	if diff := cmp.Diff(want, got[:3]); diff != "" {
@@ -47,7 +47,7 @@ func TestHostsOutsideComeUpBesideTheNodes(t *testing.T) {
 	if strings.Contains(got[3], "outside") {
 		t.Errorf("afterwards: %s", got[3])
 	}
-	for i, want := range []string{"make the node of outside1", "make the node of outside2\nstart dnsmasq of outside2"} {
+	for i, want := range []string{"create the node of outside1", "create the node of outside2\nstart dnsmasq of outside2"} {
 		if diff := cmp.Diff(want, describe(Node(lab, lab.OutsideHosts()[i]))); diff != "" {
 			t.Errorf("after a power cut:\n%s", diff)
 		}
@@ -57,7 +57,7 @@ func TestHostsOutsideComeUpBesideTheNodes(t *testing.T) {
 func TestNode(t *testing.T) {
 	lab := newTopology(t, 1, 1)
 	tests := map[string]string{
-		"cp-0": `make the node of cp-0
+		"cp-0": `create the node of cp-0
 start containerd of cp-0
 start etcd of cp-0
 start kube-apiserver of cp-0
@@ -65,7 +65,7 @@ await the API server of cp-0
 load images of cp-0
 start kube-controller-manager of cp-0, start kube-scheduler of cp-0, start kubelet of cp-0
 await the registration of cp-0`,
-		"worker-0": `make the node of worker-0
+		"worker-0": `create the node of worker-0
 start containerd of worker-0
 load images of worker-0
 start kubelet of worker-0

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Outer maps the numbers that processes of one inner PID namespace have there
-// to those they have here, for the processes given by the latter. Processes
-// that are gone are left out.
+// Outer maps the PIDs of processes in one inner PID namespace to their PIDs in this
+// one, for the processes with the given PIDs in this one. It omits processes that
+// have ended.
 func Outer(pids []int) map[int]int {
 	outer := map[int]int{}
 	for _, pid := range pids {

@@ -1,5 +1,5 @@
 // Package process starts processes that outlive the command that started them,
-// and records them so that a later command finds them, and only them, again.
+// and records them so that later commands can identify them.
 package process
 
 import (
@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Process identifies one process for as long as the machine is up and beyond:
-// its number may be given again, but not with the same start in the same boot.
+// Process identifies a process uniquely, also across reboots: its PID may be
+// reused, but not with the same start time in the same boot.
 type Process struct {
 	PID int `json:"pid"`
-	// Start is the kernel's time of the start, in ticks since boot.
+	// Start is the start time, in clock ticks since boot.
 	Start uint64 `json:"start"`
 	// Boot is the machine's boot id.
 	Boot string `json:"boot"`
@@ -31,11 +31,11 @@ type Process struct {
 type Command struct {
 	Program string
 	Args    []string
-	// Log takes what the process prints, appended.
+	// Log is the file to which the output of the process is appended.
 	Log string
 	// Files are inherited from descriptor 3 on.
 	Files []*os.File
-	// Namespaces are the CLONE_NEW flags of the namespaces it shall start in.
+	// Namespaces are the CLONE_NEW flags of the new namespaces of the process.
 	Namespaces uintptr
 }
 
@@ -58,13 +58,13 @@ func Spawn(c Command) (Process, error) {
 		return Process{}, fmt.Errorf("start %s: %w", filepath.Base(c.Program), err)
 	}
 	p, err := Find(cmd.Process.Pid)
-	// Someone has to wait for it while this command lives, or it would linger
-	// as a zombie that looks alive.
+	// Wait for it while this command runs, otherwise it would become a zombie
+	// that Alive reports as running.
 	go func() { _ = cmd.Wait() }()
 	return p, err
 }
 
-// Find identifies the process that has the number now.
+// Find identifies the process that currently has a PID.
 func Find(pid int) (Process, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -93,7 +93,7 @@ func startTime(stat string) (uint64, error) {
 	return strconv.ParseUint(fields[afterName], 10, 64)
 }
 
-// Alive says whether this very process still runs.
+// Alive reports whether the process is running.
 func (p Process) Alive() bool {
 	if p.PID == 0 {
 		return false
@@ -107,11 +107,11 @@ func zombie(pid int) bool {
 	return err == nil && strings.Contains(string(status), "State:\tZ")
 }
 
-// killPoll is short against the time the kernel takes to end a process.
+// killPoll is short compared to the time the kernel takes to end a process.
 const killPoll = 10 * time.Millisecond
 
-// Kill ends the process at once and waits until it is gone. Another process
-// that has its number now is not changed.
+// Kill sends SIGKILL to the process and waits until it has ended. It does not
+// affect another process that has reused its PID.
 func (p Process) Kill(ctx context.Context) error {
 	for p.Alive() {
 		if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {

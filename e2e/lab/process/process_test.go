@@ -32,7 +32,7 @@ func TestSpawnedProcessIsFoundAndKilled(t *testing.T) {
 		t.Error("it lives on")
 	}
 	if err := found.Kill(t.Context()); err != nil {
-		t.Errorf("killing what is gone: %v", err)
+		t.Errorf("killing a process that has ended: %v", err)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestAnotherProcessOfThatNumberIsLeftAlone(t *testing.T) {
 		other := self
 		change(&other)
 		if other.Alive() {
-			t.Errorf("%s: taken for ours", name)
+			t.Errorf("%s: taken for the same process", name)
 		}
 		// The test would not survive a mistake here.
 		if err := other.Kill(t.Context()); err != nil {
@@ -89,7 +89,7 @@ func TestNamespacePIDs(t *testing.T) {
 	}{
 		"outside":                {"Name:\tx\nNSpid:\t7\n", []int{7}},
 		"one namespace in":       {"NSpid:\t700\t1\n", []int{700, 1}},
-		"kernel does not tell":   {"Name:\tx\n", nil},
+		"without the line":       {"Name:\tx\n", nil},
 		"nothing understandable": {"NSpid:\tx\n", nil},
 	}
 	for name, tt := range tests {

@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// Client speaks to the supervisor that listens on a unix socket.
+// Client sends requests to the supervisor that listens on a unix socket.
 type Client struct {
 	http http.Client
 }
 
-// NewClient makes a client; it connects with each request again, so a
-// supervisor may come and go.
+// NewClient returns a client. It opens a connection for each request, so that the
+// supervisor may be restarted.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -26,7 +26,7 @@ func NewClient(socket string) *Client {
 	return &Client{http: http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }
 
-// Start does what Supervisor.Start does.
+// Start calls Supervisor.Start.
 func (c *Client) Start(ctx context.Context, u Unit) error {
 	body, err := json.Marshal(u)
 	if err != nil {
@@ -36,19 +36,19 @@ func (c *Client) Start(ctx context.Context, u Unit) error {
 	return err
 }
 
-// Stop does what Supervisor.Stop does; the unit has StopTimeout to end.
+// Stop calls Supervisor.Stop with the time limit StopTimeout.
 func (c *Client) Stop(ctx context.Context, unit string) error {
 	_, err := c.do(ctx, http.MethodPost, "/units/"+unit+"/stop", nil)
 	return err
 }
 
-// Signal does what Supervisor.Signal does.
+// Signal calls Supervisor.Signal.
 func (c *Client) Signal(ctx context.Context, unit string, sig syscall.Signal) error {
 	_, err := c.do(ctx, http.MethodPost, fmt.Sprintf("/units/%s/signal/%d", unit, sig), nil)
 	return err
 }
 
-// Status does what Supervisor.Status does.
+// Status calls Supervisor.Status.
 func (c *Client) Status(ctx context.Context) ([]Status, error) {
 	body, err := c.do(ctx, http.MethodGet, "/units", nil)
 	if err != nil {
@@ -68,12 +68,12 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the node's supervisor: %w", err)
+		return nil, fmt.Errorf("request to the node's supervisor: %w", err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("read the supervisor's answer: %w", err)
+		return nil, fmt.Errorf("read the supervisor's response: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s", strings.TrimSpace(string(answer)))

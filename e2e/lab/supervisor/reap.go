@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reap collects every child process that ends until the context is done: the
-// units', which it starts again, and the orphans that the first process of a
-// PID namespace inherits. No other part of the program may wait for children.
+// Reap waits for child processes until the context is done: for those of units,
+// which it restarts, and for orphans, which the first process of a PID namespace
+// inherits. No other part of the program may wait for children.
 func (s *Supervisor) Reap(ctx context.Context) {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -43,7 +43,7 @@ func (s *Supervisor) collect() {
 	}
 }
 
-// ended takes note of a process that is gone. A process starts and is
+// ended handles the end of a process. A process starts and is
 // registered under one lock, so every unit's process is known here.
 func (s *Supervisor) ended(pid int, status syscall.WaitStatus) {
 	s.mu.Lock()

@@ -15,13 +15,13 @@ import (
 
 // Defaults of New, after what init systems use.
 const (
-	// RestartDelay is how long a unit that ended stays down.
+	// RestartDelay is the time between the end of a unit and its restart.
 	RestartDelay = time.Second
-	// StopTimeout is how long a unit may take to end when asked to.
+	// StopTimeout is the time limit for the end of a unit after SIGTERM.
 	StopTimeout = 20 * time.Second
 )
 
-// Supervisor runs units. Its methods may be called at the same time.
+// Supervisor runs units. Its methods are safe for concurrent use.
 type Supervisor struct {
 	log          *slog.Logger
 	restartDelay time.Duration
@@ -30,7 +30,7 @@ type Supervisor struct {
 	units map[string]*running
 }
 
-// running is a unit and its process. ended is closed when that process is gone.
+// running is a unit and its process. ended is closed when that process has ended.
 type running struct {
 	unit   Unit
 	status Status
@@ -38,14 +38,13 @@ type running struct {
 	timer  *time.Timer
 }
 
-// New makes a supervisor without units. Something has to feed it ended
-// processes: see Reap.
+// New returns a supervisor without units. The caller must run Reap.
 func New(log *slog.Logger, restartDelay time.Duration) *Supervisor {
 	return &Supervisor{log: log, restartDelay: restartDelay, units: map[string]*running{}}
 }
 
-// Start runs the unit and keeps it running. A unit of that name which already
-// runs is left as it is.
+// Start runs the unit and restarts it when it ends. If a unit of that name is
+// running, Start does nothing.
 func (s *Supervisor) Start(u Unit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +61,8 @@ func (s *Supervisor) Start(u Unit) error {
 	return s.launch(r)
 }
 
-// launch starts the process; the lock is held, so that a process that ends at
-// once is not looked for before it is known.
+// launch starts the process. The caller holds the lock, so that Reap does not
+// handle the end of the process before it is registered.
 func (s *Supervisor) launch(r *running) error {
 	log, err := openLog(r.unit.Log)
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *Supervisor) launch(r *running) error {
 	}
 	r.status.State, r.status.PID, r.ended = Running, p.Pid, make(chan struct{})
 	s.log.Info("started", "unit", r.unit.Name, "pid", p.Pid)
-	// Reap waits for every process; the handle is of no more use.
+	// Reap waits for every process, so the handle is not needed.
 	return p.Release()
 }
 
@@ -98,9 +97,9 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }
 
-// Stop ends the unit with SIGTERM, or SIGKILL when the context's time is up,
-// and keeps it down. It returns once the process is gone. The unit's own
-// children live on, as those of a container runtime have to.
+// Stop ends the unit with SIGTERM, or SIGKILL when the context is done, and does
+// not restart it. It returns once the process has ended. Children of the process
+// keep running, which a container runtime requires.
 func (s *Supervisor) Stop(ctx context.Context, name string) error {
 	ended, err := s.signalDown(name)
 	if err != nil || ended == nil {
@@ -134,8 +133,7 @@ func (s *Supervisor) signalDown(name string) (ended <-chan struct{}, err error) 
 	return r.ended, syscall.Kill(r.status.PID, syscall.SIGTERM)
 }
 
-// Signal sends a signal to the unit's process, which is started again if it
-// ends by it.
+// Signal sends a signal to the unit's process, which is restarted if it ends.
 func (s *Supervisor) Signal(name string, sig syscall.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +150,7 @@ func (s *Supervisor) Signal(name string, sig syscall.Signal) error {
 	return nil
 }
 
-// Status lists the units by name.
+// Status returns the status of all units, sorted by name.
 func (s *Supervisor) Status() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

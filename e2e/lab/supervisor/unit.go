@@ -1,43 +1,42 @@
-// Package supervisor keeps the programs of one node running, as an init system
-// would: it starts them, starts them again when they end, stops them on
-// request and collects the orphans they leave behind. Server and Client carry
-// the same requests over a unix socket, so that the supervisor can be the first
-// process of a node while commands come and go.
+// Package supervisor runs the programs of a node like an init system: it starts
+// them, restarts them when they end, stops them on request and reaps orphans.
+// Handler and Client provide the same operations over a unix socket, so that
+// short-lived commands can use the supervisor in the first process of a node.
 package supervisor
 
-// Unit is one program that shall run.
+// Unit is the specification of a program to run.
 type Unit struct {
 	// Name identifies the unit on its node.
 	Name string `json:"name"`
 	// Path is the program, Args its arguments without the name.
 	Path string   `json:"path"`
 	Args []string `json:"args,omitempty"`
-	// Env holds the whole environment; nothing is inherited.
+	// Env is the whole environment; the program inherits none.
 	Env []string `json:"env,omitempty"`
-	// Log is the file that takes what the program prints, appended.
+	// Log is the file to which the output of the program is appended.
 	Log string `json:"log"`
 }
 
-// State is what a unit is doing.
+// State is the state of a unit.
 type State string
 
 const (
 	// Running units have a process.
 	Running State = "running"
-	// Waiting units ended by themselves and are about to be started again.
+	// Waiting units have ended and will be restarted.
 	Waiting State = "waiting"
-	// Stopped units stay so until they are started.
+	// Stopped units are not restarted until Start.
 	Stopped State = "stopped"
 )
 
-// Status is a unit as it is now.
+// Status is the observed state of a unit.
 type Status struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// PID is the process as the node numbers it, 0 if there is none.
+	// PID is that of the process in the node's PID namespace, 0 if there is none.
 	PID int `json:"pid,omitempty"`
-	// Restarts counts how often the unit ended without being asked to.
+	// Restarts is the number of restarts after an unexpected end.
 	Restarts int `json:"restarts"`
-	// LastExit says how the last process ended, empty if none did.
+	// LastExit describes how the last process ended; empty if none has.
 	LastExit string `json:"lastExit,omitempty"`
 }

@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// Family says which IP families the nodes and services of a lab have.
+// Family is the set of IP families of the nodes and Services of a lab.
 type Family string
 
 const (
-	// IPv4 labs know no other address.
+	// IPv4 labs have no IPv6 addresses.
 	IPv4 Family = "4"
 	// IPv6 labs have no IPv4 address but the loopback one.
 	IPv6 Family = "6"
@@ -39,8 +39,8 @@ func ParseFamily(s string) (Family, error) {
 // family first.
 func (f Family) Underlay() []netip.Prefix { return f.pick(underlay4, underlay6) }
 
-// Gateways lists the underlay's own address in each of its networks: the
-// nodes' default routes.
+// Gateways returns the underlay's own address in each of its networks, the gateways
+// of the nodes' default routes.
 func (f Family) Gateways() []netip.Addr {
 	var addrs []netip.Addr
 	for _, p := range f.Underlay() {
@@ -57,8 +57,8 @@ func (f Family) Loopback() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// Unspecified is the address that stands for every address of the lab's
-// families: a listener on it accepts them all.
+// Unspecified returns the address to listen on for connections to all addresses of
+// the lab's families.
 func (f Family) Unspecified() netip.Addr {
 	if f == IPv4 {
 		return netip.IPv4Unspecified()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// maxLinks keeps the names and the networks of links to one digit.
+// maxLinks is the maximum number of links, whose names and networks have one digit.
 const maxLinks = 9
 
 // dhcpFirst and dhcpLast are the first and the last host number that is leased on a link: tests use those below for
@@ -22,11 +22,11 @@ const (
 type Link struct {
 	// Number counts links from 1.
 	Number int `json:"number"`
-	// DHCP makes the host outside serve IPv4 addresses by DHCP.
+	// DHCP enables a DHCP server for IPv4 on the outside host.
 	DHCP bool `json:"dhcp,omitempty"`
 }
 
-// links are those that options ask for.
+// links returns the links of options.
 func links(o Options) []Link {
 	var list []Link
 	for n := 1; n <= min(o.Links, maxLinks); n++ {
@@ -35,7 +35,7 @@ func links(o Options) []Link {
 	return list
 }
 
-// Device is what nodes call their interface on the link.
+// Device returns the name of the nodes' interface on the link.
 func (l Link) Device() string { return fmt.Sprintf("eth%d", l.Number) }
 
 // Networks lists the networks of the link, IPv4 first.
@@ -78,7 +78,7 @@ func (t Topology) LinkOf(host Node) (Link, error) {
 			return l, nil
 		}
 	}
-	return Link{}, fmt.Errorf("%s is on none of the lab's %d links", host.Name, len(t.Links))
+	return Link{}, fmt.Errorf("%s is not on any of the lab's %d links", host.Name, len(t.Links))
 }
 
 func checkLinks(o Options) error {

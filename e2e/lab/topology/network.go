@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// networkDocument is what the lab reads of a network configuration: the
-// service network, a list in a Network and a single prefix in a NetworkConfig.
+// networkDocument has the field of a network configuration that the lab reads: the
+// Service CIDR, a list in a Network and a single prefix in a NetworkConfig.
 type networkDocument struct {
 	Kind string `json:"kind"`
 	Spec struct {
@@ -19,9 +19,9 @@ type networkDocument struct {
 	} `json:"spec"`
 }
 
-// ServiceNetworkOf finds the service network in a file of YAML documents that
-// holds a Network or a NetworkConfig. The API server has to be started with the
-// network that the file will ask for. A file without one yields nothing.
+// ServiceNetworkOf returns the Service CIDRs in a file of YAML documents that
+// contains a Network or a NetworkConfig, nil if it has none. The flags of the API
+// server must have the same CIDRs.
 func ServiceNetworkOf(file []byte) ([]netip.Prefix, error) {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(file), 4096)
 	for {

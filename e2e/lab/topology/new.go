@@ -8,32 +8,32 @@ import (
 )
 
 const (
-	// firstHost leaves the lower numbers of the underlay to the gateway and to
-	// hosts outside the cluster that a test may want.
+	// firstHost is the first host number of nodes. The lower ones are for the gateway
+	// and for outside hosts of tests.
 	firstHost = 11
 	lastHost  = 254
-	// maxControlPlanes is where etcd's own advice for the size of a cluster ends.
+	// maxControlPlanes is the maximum size of a cluster that etcd recommends.
 	maxControlPlanes = 7
-	// nameServerHost is the number of the cluster's name server in the service
-	// network, by a convention every installer follows.
+	// nameServerHost is the host number of the cluster's name server in the Service
+	// CIDR, by convention of all installers.
 	nameServerHost = 10
 	minServiceBits = 4
-	// minMTU is the least that IPv6 works with, maxMTU the most that a veth device takes.
+	// minMTU is the minimum for IPv6, maxMTU the maximum of a veth device.
 	minMTU = 1280
 	maxMTU = 65535
 )
 
-// Options says what New shall make. The zero value is not valid: a lab has at
-// least one control-plane node.
+// Options are the parameters of New. The zero value is invalid: a lab has at least
+// one control-plane node.
 type Options struct {
 	ControlPlanes int
 	Workers       int
 	Family        Family
-	// ServiceNetwork is the cluster's service network, one prefix a family;
-	// empty means the lab's own choice.
+	// ServiceNetwork is the Service CIDR, one prefix per family; empty means the
+	// lab's default.
 	ServiceNetwork []netip.Prefix
-	// Links is how many networks there are beside the underlay, DHCP lists the numbers of those whose host outside
-	// serves addresses.
+	// Links is the number of networks in addition to the underlay, DHCP the numbers of those whose outside host is
+	// a DHCP server.
 	Links int
 	DHCP  []int
 	// MTU is that of the underlay and of all links, in bytes; 0 means the kernel's default.
@@ -42,7 +42,7 @@ type Options struct {
 	OpenShift bool
 }
 
-// New lays out a lab. Its error names every option that cannot be.
+// New returns the topology of a lab. Its error names every invalid option.
 func New(o Options) (Topology, error) {
 	service := o.ServiceNetwork
 	if len(service) == 0 {
@@ -74,7 +74,7 @@ func checkCounts(o Options) error {
 
 func checkMTU(mtu int) error {
 	if mtu != 0 && (mtu < minMTU || mtu > maxMTU) {
-		return fmt.Errorf("an MTU of %d bytes between nodes: it has to be %d to %d", mtu, minMTU, maxMTU)
+		return fmt.Errorf("an MTU of %d bytes between nodes: it must be %d to %d", mtu, minMTU, maxMTU)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func checkServices(o Options, service []netip.Prefix) error {
 			errs = append(errs, fmt.Errorf("service network %s has host bits set, write %s", p, p.Masked()))
 		}
 		if p.Addr().BitLen()-p.Bits() < minServiceBits {
-			errs = append(errs, fmt.Errorf("service network %s is too small: it has to hold the name server, number %d", p, nameServerHost))
+			errs = append(errs, fmt.Errorf("service network %s is too small: it must contain the name server, number %d", p, nameServerHost))
 		}
 		if i < len(underlay) && p.Addr().Is4() != underlay[i].Addr().Is4() {
 			errs = append(errs, fmt.Errorf("service network %s is not of the family that a lab of IP family %q has in that place", p, f))
@@ -111,8 +111,8 @@ func checkServices(o Options, service []netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// AddWorker returns the topology with one more worker, and that worker. A
-// name or an address that is in use is not given again; that of a removed node is.
+// AddWorker returns the topology with one more worker, and that worker. The
+// name and an address of a removed node are reused.
 func (t Topology) AddWorker() (Topology, Node, error) {
 	if len(t.Nodes) > lastHost-firstHost {
 		return t, Node{}, fmt.Errorf("all %d addresses of the underlay are taken", len(t.Nodes))

@@ -62,7 +62,7 @@ func TestNewNamesEveryMistakeAtOnce(t *testing.T) {
 		},
 		"links that do not carry IPv6": {
 			Options{ControlPlanes: 1, Family: IPv4, MTU: 1279},
-			[]string{"an MTU of 1279 bytes between nodes: it has to be 1280 to 65535"},
+			[]string{"an MTU of 1279 bytes between nodes: it must be 1280 to 65535"},
 		},
 		"more links than there are networks": {
 			Options{ControlPlanes: 1, Family: IPv4, Links: 10},
@@ -89,7 +89,7 @@ func TestNewNamesEveryMistakeAtOnce(t *testing.T) {
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q does not say %q", err, want)
+					t.Errorf("%q does not contain %q", err, want)
 				}
 			}
 		})

@@ -1,6 +1,5 @@
-// Package topology describes a lab as a value: which nodes there are, what
-// they are called, which addresses they have and which service network the
-// cluster uses. It reads nothing and starts nothing.
+// Package topology describes a lab as a value: its nodes with their names and
+// addresses, its networks, and the Service CIDR of the cluster. It is pure.
 package topology
 
 import (
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// Role says what runs on a node beside its kubelet.
+// Role determines the components of a node.
 type Role string
 
 const (
@@ -19,11 +18,11 @@ const (
 	ControlPlane Role = "control-plane"
 	// Worker nodes run nothing but a kubelet and its pods.
 	Worker Role = "worker"
-	// Outside hosts are no nodes of the cluster: they are what pods reach on a Link.
+	// Outside hosts are not nodes of the cluster; pods can reach them on a Link.
 	Outside Role = "outside"
 )
 
-// Node is one machine of the lab: a node of the cluster, or a host outside.
+// Node is a machine of the lab: a node of the cluster, or an outside host.
 type Node struct {
 	Name string `json:"name"`
 	Role Role   `json:"role"`
@@ -32,25 +31,25 @@ type Node struct {
 	Addresses []netip.Addr `json:"addresses"`
 }
 
-// Primary is the address the node is known by.
+// Primary returns the primary address of the node.
 func (n Node) Primary() netip.Addr { return n.Addresses[0] }
 
-// Topology is a whole lab. The zero value is no lab; New makes a valid one.
+// Topology is a whole lab. The zero value is invalid; use New.
 type Topology struct {
 	Family Family `json:"family"`
 	// Nodes holds the control-plane nodes first; names and addresses are unique.
 	Nodes []Node `json:"nodes"`
 	// ServiceNetwork holds one prefix a family, the primary family first.
 	ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
-	// Links are the networks beside the underlay, by number.
+	// Links are the networks in addition to the underlay, by number.
 	Links []Link `json:"links,omitempty"`
 	// MTU is that of the underlay and of all links, in bytes; 0 is the kernel's default of 1500.
 	MTU int `json:"mtu,omitempty"`
-	// KubeProxy makes the lab itself run kube-proxy on every node, for
-	// clusters on which no one else brings a service proxy.
+	// KubeProxy runs kube-proxy on every node, for networks without a
+	// service proxy.
 	KubeProxy bool `json:"kubeProxy,omitempty"`
-	// OpenShift makes the lab serve OpenShift's kinds and hold the objects that
-	// a cluster of OpenShift is born with.
+	// OpenShift creates OpenShift's CRDs and the objects that its installer
+	// creates.
 	OpenShift bool `json:"openShift,omitempty"`
 }
 
@@ -95,8 +94,8 @@ func (t Topology) ControlPlanes() []Node {
 // APIPort is the port of every API server and of the load balancer.
 const APIPort = 6443
 
-// Endpoint is where nodes find the API server: the only one, or the load
-// balancer that the underlay is when there are several.
+// Endpoint returns the address of the API server for nodes: that of the only one,
+// or of the underlay, which balances the load of several.
 func (t Topology) Endpoint() netip.AddrPort {
 	planes := t.ControlPlanes()
 	if len(planes) == 1 {

@@ -1,6 +1,6 @@
 // Package underlay is the network between the nodes: one Linux bridge in a
-// network namespace of its own, to which every node has a cable. The bridge has
-// the address of the nodes' default routes and stands for the world outside the
+// network namespace of its own, to which every node is connected. The bridge has
+// the address of the nodes' default gateway and represents the network outside the
 // cluster. Further links are further bridges in that namespace, which are
 // switches without addresses: every node and one host outside are on each. The process that holds the namespace also carries connections from
 // the machine's loopback address to the API servers, so that nothing is added
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// Name is what commands call the underlay where they take a node's name.
+	// Name is the name of the underlay in commands that take a node's name.
 	Name = "underlay"
 	// Device is the nodes' name for their end of the first cable: that to the
 	// underlay, or of a host outside to its link.
@@ -33,7 +33,7 @@ const (
 	nodeBits, nodeBits6 = 24, 64
 )
 
-// build makes the bridges in the namespace of the calling process.
+// build creates the bridges in the namespace of the calling process.
 func build(s Spec) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -53,7 +53,7 @@ func build(s Spec) error {
 	return nil
 }
 
-// buildBridge makes one bridge. Without addresses it is a switch: it has not even a link-local address, which
+// buildBridge creates one bridge. Without addresses it is a switch, also without a link-local address, which
 // neighbours would see. An MTU of 0 is the kernel's default.
 func buildBridge(name string, addresses []netip.Addr, mtu int) error {
 	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
@@ -79,8 +79,8 @@ func buildBridge(name string, addresses []netip.Addr, mtu int) error {
 	return nil
 }
 
-// Attach lays the cables between the underlay and a node or host outside, both given by a
-// process in them, and gives the node its addresses and default routes.
+// Attach connects a node or an outside host to the underlay, both given by a process in
+// them, and configures the addresses and default routes of the node.
 func Attach(underlayPID, nodePID int, t topology.Topology, n topology.Node) error {
 	outer, err := handle(underlayPID)
 	if err != nil {
@@ -103,7 +103,7 @@ func Attach(underlayPID, nodePID int, t topology.Topology, n topology.Node) erro
 	return nil
 }
 
-// lay makes a cable to a namespace.
+// lay creates a cable to a namespace.
 func (n namespace) lay(c cable, to netns.NsHandle, mtu int) error {
 	br, err := n.LinkByName(c.bridge)
 	if err != nil {
@@ -138,7 +138,7 @@ func setMTU(set func(netlink.Link, int) error, link netlink.Link, mtu int) error
 	return nil
 }
 
-// SetCable plugs the cable of one of a node's devices in or pulls it.
+// SetCable plugs in or unplugs the cable of a node's device.
 func SetCable(underlayPID int, node, device string, plugged bool) error {
 	outer, err := handle(underlayPID)
 	if err != nil {
@@ -159,9 +159,9 @@ func SetCable(underlayPID int, node, device string, plugged bool) error {
 	return nil
 }
 
-// Detach takes a node's cables away. The kernel would do so too, some time
-// after the node's last process; a node that comes back needs the names before.
-// A cable that is gone is removed already.
+// Detach removes a node's cables. The kernel does so too, some time after the end
+// of the node's last process, but a node that starts again needs the names earlier.
+// A cable that does not exist is not an error.
 func Detach(underlayPID int, t topology.Topology, n topology.Node) error {
 	outer, err := handle(underlayPID)
 	if err != nil {
@@ -186,12 +186,12 @@ func (n namespace) remove(cable string) error {
 	}
 	// The kernel may remove it between the two calls.
 	if err := n.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("take the cable %s away: %w", cable, err)
+		return fmt.Errorf("remove the cable %s: %w", cable, err)
 	}
 	return nil
 }
 
-// namespace is netlink in another network namespace.
+// namespace is a netlink handle in another network namespace.
 type namespace struct {
 	*netlink.Handle
 	ns netns.NsHandle
@@ -241,8 +241,8 @@ func (n namespace) configure(c cable, mtu int) error {
 	return nil
 }
 
-// address is usable at once: waiting for duplicates of IPv6 addresses would
-// only delay servers that bind to them.
+// address is usable immediately: duplicate address detection of IPv6 would only
+// delay servers that bind to it.
 func address(a netip.Addr) *netlink.Addr {
 	bits, flags := nodeBits, 0
 	if a.Is6() {

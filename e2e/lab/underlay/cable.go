@@ -12,13 +12,13 @@ import (
 type cable struct {
 	// name is the end's in the underlay, device the node's own name for its end.
 	name, bridge, device string
-	// hardwareAddr is that of the node's end. A machine has the same after a reboot: its peers remember it.
+	// hardwareAddr is that of the node's end. It stays the same after a reboot, because peers cache it.
 	hardwareAddr net.HardwareAddr
 	// addresses are those of the node's end, gateways its default routes; there may be none.
 	addresses, gateways []netip.Addr
 }
 
-// cables lists those of a node or a host outside. A node has no address on further links: its pods have.
+// cables returns the cables of a node or an outside host. On further links, pods have addresses but nodes have none.
 func cables(t topology.Topology, n topology.Node) []cable {
 	first := cable{
 		name: n.Name, bridge: bridge, device: Device, hardwareAddr: hardwareAddr(0, n.Primary()),
@@ -43,7 +43,7 @@ func cables(t topology.Topology, n topology.Node) []cable {
 	return list
 }
 
-// linkBridge is the name of a link's bridge.
+// linkBridge returns the name of a link's bridge.
 func linkBridge(l topology.Link) string { return fmt.Sprintf("link%d", l.Number) }
 
 // cableName is short enough for a device, also for the node with the longest name.

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// dialTimeout decides how soon the next API server is tried when one is gone.
+// dialTimeout is the time limit for a connection to an API server before the next one is tried.
 const dialTimeout = time.Second
 
-// Forwarder carries connections to the first of several servers that answers.
+// Forwarder forwards connections to the first of several servers that accepts them.
 type Forwarder struct {
 	// Servers are host:port addresses in the order they are tried.
 	Servers []string
@@ -69,9 +69,9 @@ func (f Forwarder) dial(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-// pipe copies until the source ends and passes that end on: a client may be
-// done with asking while the answer is still under way. When the copy fails,
-// both ends are of no more use.
+// pipe copies until the source ends, and then closes the destination for writing:
+// a client may have sent its request while the response is still in transit. If the
+// copy fails, pipe closes both ends.
 func pipe(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()

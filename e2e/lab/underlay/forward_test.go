@@ -20,7 +20,7 @@ func TestForwarderCarriesBothWaysAndPassesTheEndOn(t *testing.T) {
 			return
 		}
 		defer c.Close()
-		// The answer comes only after the end of the question was seen.
+		// The server responds only after the end of the request.
 		question, err := io.ReadAll(c)
 		if err == nil {
 			_, _ = c.Write(append([]byte("re: "), question...))
@@ -35,7 +35,7 @@ func TestForwarderCarriesBothWaysAndPassesTheEndOn(t *testing.T) {
 	}
 	answer, err := io.ReadAll(c)
 	if err != nil || string(answer) != "re: hello" {
-		t.Errorf("answer %q, %v", answer, err)
+		t.Errorf("response %q, %v", answer, err)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestForwarderPassesOverServersThatAreGone(t *testing.T) {
 	}()
 	c := dialThrough(t, gone.Addr().String(), server.Addr().String())
 	if answer, err := io.ReadAll(c); err != nil || string(answer) != "second" {
-		t.Errorf("answer %q, %v", answer, err)
+		t.Errorf("response %q, %v", answer, err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestForwarderDropsTheConnectionWhenAllAreGone(t *testing.T) {
 	gone.Close()
 	c := dialThrough(t, gone.Addr().String())
 	if answer, _ := io.ReadAll(c); len(answer) != 0 {
-		t.Errorf("someone answered: %q", answer)
+		t.Errorf("a server responded: %q", answer)
 	}
 }
 

@@ -25,10 +25,10 @@ const (
 	ReadyFD    = 4
 )
 
-// Spec is everything Hold has to know. It travels as an argument.
+// Spec has the parameters of Hold. It is passed as a command-line argument.
 type Spec struct {
 	Family topology.Family `json:"family"`
-	// Links are the networks beside the underlay.
+	// Links are the networks in addition to the underlay.
 	Links []topology.Link `json:"links,omitempty"`
 	// MTU is that of all bridges in bytes; 0 is the kernel's default.
 	MTU int `json:"mtu,omitempty"`
@@ -42,8 +42,8 @@ type Spec struct {
 	Cgroups []cgroup.Hierarchy `json:"cgroups"`
 }
 
-// Hold makes the underlay in the namespace it is called in and carries
-// connections until the context is done. It closes ready when the bridges stand.
+// Hold creates the underlay in the current network namespace and forwards
+// connections until the context is done. It closes ready when the bridges exist.
 func Hold(ctx context.Context, s Spec, l net.Listener, ready io.WriteCloser, log *slog.Logger) error {
 	for _, file := range cgroup.JoinFiles(s.Cgroup, s.Cgroups) {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
@@ -55,15 +55,15 @@ func Hold(ctx context.Context, s Spec, l net.Listener, ready io.WriteCloser, log
 		return err
 	}
 	if _, err := ready.Write([]byte{0}); err != nil {
-		return fmt.Errorf("say that the underlay stands: %w", err)
+		return fmt.Errorf("report that the underlay is ready: %w", err)
 	}
 	if err := ready.Close(); err != nil {
-		return fmt.Errorf("say that the underlay stands: %w", err)
+		return fmt.Errorf("report that the underlay is ready: %w", err)
 	}
 	return serve(ctx, s, l, log)
 }
 
-// serve carries what comes in by the listener and by the bridge's addresses.
+// serve forwards connections to the listener and to the bridge's addresses.
 func serve(ctx context.Context, s Spec, l net.Listener, log *slog.Logger) error {
 	forwarder := Forwarder{Servers: s.Servers, Log: log}
 	carriers, ctx := errgroup.WithContext(ctx)
@@ -123,10 +123,10 @@ func awaitReady(r io.Reader) error {
 		return fmt.Errorf("wait for the underlay: %w", err)
 	}
 	if len(said) == 0 {
-		return errors.New("the process of the underlay ended at once: its log says why")
+		return errors.New("the process of the underlay ended during its start: see its log")
 	}
 	if said[0] != 0 {
-		return fmt.Errorf("make the underlay: %s", said)
+		return fmt.Errorf("create the underlay: %s", said)
 	}
 	return nil
 }

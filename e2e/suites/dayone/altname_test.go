@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAlternativeNamesComeWithTheDocumentAndGoWithIt has NetworkManager's backend set names of which NetworkManager knows nothing.
+// TestAlternativeNamesComeWithTheDocumentAndGoWithIt tests alternative names, which the backend for NetworkManager sets without NetworkManager.
 func TestAlternativeNamesComeWithTheDocumentAndGoWithIt(t *testing.T) {
 	const long, old = "the-port-of-the-network-of-nodes", "old-name"
 	s := newScene(t, "install-config.yml")

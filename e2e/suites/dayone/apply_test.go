@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestInstallConfigHostIsThereAfterTheFirstBoot is the network that a host has before any program of ours runs on it:
-// the document of the install-config became keyfiles in its image.
+// TestInstallConfigHostIsThereAfterTheFirstBoot tests the network that a host has before any binary of this project runs on it: its image
+// contains the keyfiles of the install-config's document.
 func TestInstallConfigHostIsThereAfterTheFirstBoot(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.has(card, address)

@@ -18,10 +18,10 @@ func TestHostWithoutADocumentGetsBrEx(t *testing.T) {
 		s.has("br-ex", leased)
 		s.hasNone(card)
 		s.reaches()
-		// What an earlier boot left is forgotten; what was said since then is not.
+		// The setting of an earlier boot is removed; one of this boot is kept.
 		left := map[string]string{"applied": "\" \"\n", "unchanged": "\"ssl:192.0.2.1:6642\"\n"}[result]
 		if out := s.Run("ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:ovn-remote"); out != left {
-			t.Errorf("after %s, OVN is told to ask %s, want %s", result, out, left)
+			t.Errorf("after %s, ovn-remote is %s, want %s", result, out, left)
 		}
 		if out := s.Run("ip", "-4", "route", "show", "default"); !strings.Contains(out, "dev br-ex") || !strings.Contains(out, "metric 48") {
 			t.Errorf("the default route is %s", out)
@@ -56,7 +56,7 @@ func (s *scene) addressOf(device string) string {
 	return fields[2]
 }
 
-// TestDocumentWithCaptures moves the address of whatever interface has the default route.
+// TestDocumentWithCaptures moves the address of the interface that has the default route.
 func TestDocumentWithCaptures(t *testing.T) {
 	s := newScene(t, "dhcp.yml")
 	leased := s.addressOf(card)

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cluster-network-operator/cno/e2e/kit"
 	"github.com/cluster-network-operator/cno/e2e/suites/dayone/host"
 )
 
-// newBareScene boots a host with Open vSwitch and without NetworkManager: nothing but the program gives it addresses.
+// newBareScene boots a host with Open vSwitch and without NetworkManager: only host-network adds addresses.
 func newBareScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{t: t, segment: host.NewSegment(t, root, gateway+"/24", leases)}
@@ -36,10 +37,10 @@ func TestBareHostTakesBackWhatDoesNotWork(t *testing.T) {
 	s.give("wrong-gateway.yml")
 	out, err := s.Try("/usr/local/bin/host-network", arguments("--verify-timeout=2s")...)
 	if err == nil || !strings.Contains(out, "does not answer") {
-		t.Errorf("no word of the gateway (%v):\n%s", err, out)
+		t.Errorf("the output does not mention the gateway (%v):\n%s", err, out)
 	}
 	if s.applied() != document(t, "install-config.yml") {
-		t.Errorf("the marker is not of what is live:\n%s", s.applied())
+		t.Errorf("the marker does not describe the live network:\n%s", s.applied())
 	}
 	if after := s.Run("sh", "-c", "ip -br address show enp2s0; ip route; ovs-vsctl list-br; cat /etc/resolv.conf"); after != before {
 		t.Errorf("the network was\n%s\nand is\n%s", before, after)
@@ -49,6 +50,7 @@ func TestBareHostTakesBackWhatDoesNotWork(t *testing.T) {
 
 // TestBareHostSurvivesDeathAtEveryStep kills the program, or cuts the power, at each step of the way to br-ex.
 func TestBareHostSurvivesDeathAtEveryStep(t *testing.T) {
+	kit.Full(t)
 	steps := []string{
 		"msg=snapshot", "msg=journal stage=applying", "msg=apply", `msg=step do="change open vswitch +br-ex"`,
 		`msg=step do="remove address enp2s0 192.168.111.110/24"`, `msg=step do="add address br-ex 192.168.111.110/24"`,
@@ -63,7 +65,7 @@ func TestBareHostSurvivesDeathAtEveryStep(t *testing.T) {
 			for _, step := range steps {
 				s.give("machine-config.yml")
 				if !s.killAt(step) {
-					t.Fatalf("the program never came to %s", step)
+					t.Fatalf("the program did not reach the step %s", step)
 				}
 				recover(s)
 				out, err := s.Try("/usr/local/bin/host-network", arguments("--log-level=debug")...)
@@ -102,7 +104,7 @@ func TestBareHostWithoutADocument(t *testing.T) {
 		t.Errorf("the default route is %s", out)
 	}
 	keeper := s.Start("/usr/local/bin/host-network", "leases")
-	s.Eventually(10*time.Second, "the keeper leaves a fresh lease alone", func() error { return s.Ping(gateway) })
+	s.Eventually(time.Minute, "the gateway answers while the lease is current", func() error { return s.Ping(gateway) })
 	keeper.Kill()
 	s.has("br-ex", leased)
 }

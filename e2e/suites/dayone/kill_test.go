@@ -1,9 +1,12 @@
 package dayone
 
-import "testing"
+import (
+	"testing"
 
-// steps are what the program logs before each thing that it does, in their order, of a change that moves the address of
-// a card to br-ex.
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+// steps are the log messages of the program before each step of a change that moves the address of a card to br-ex, in order.
 func steps() []string {
 	return []string{
 		"msg=snapshot", `msg=journal stage=applying`, "msg=apply", `msg="stage profiles"`, "msg=reapply device=" + card,
@@ -19,10 +22,11 @@ func TestKilledProgramIsFollowedByTheNewState(t *testing.T) {
 
 // TestPowerCutIsFollowedByTheNewState cuts the power at each step, and boots again.
 func TestPowerCutIsFollowedByTheNewState(t *testing.T) {
+	kit.Full(t)
 	afterDeath(t, (*scene).reboot)
 }
 
-// afterDeath goes forth and back between two documents, and dies at each step of the way forth.
+// afterDeath alternates between two documents, and ends the program at each step of the change to the second one.
 func afterDeath(t *testing.T, recover func(*scene)) {
 	s := newScene(t, "install-config.yml")
 	s.give("install-config.yml")
@@ -30,7 +34,7 @@ func afterDeath(t *testing.T, recover func(*scene)) {
 	for _, step := range steps() {
 		s.give("machine-config.yml")
 		if !s.killAt(step) {
-			t.Fatalf("the program never came to %s", step)
+			t.Fatalf("the program did not reach the step %s", step)
 		}
 		recover(s)
 		if _, err := s.Try("/usr/local/bin/host-network", arguments("--log-level=debug")...); err != nil {
@@ -49,14 +53,15 @@ func afterDeath(t *testing.T, recover func(*scene)) {
 	}
 }
 
-// TestKilledRollbackIsFinished kills the program while it takes a change back, and starts it again.
+// TestKilledRollbackIsFinished kills the program while it rolls a change back, and starts it again.
 func TestKilledRollbackIsFinished(t *testing.T) {
+	kit.Full(t)
 	s := newScene(t, "install-config.yml")
 	before := s.profiles()
 	for _, step := range []string{"msg=journal stage=restoring", "msg=restore", `msg="restore bridges"`, `msg="roll back"`, `msg="restore profiles"`} {
 		s.give("wrong-gateway.yml")
 		if !s.killAt(step, "--verify-timeout=1s") {
-			t.Fatalf("the program never came to %s", step)
+			t.Fatalf("the program did not reach the step %s", step)
 		}
 		s.Run("/usr/local/bin/host-network", "restore")
 		s.isBack(before)

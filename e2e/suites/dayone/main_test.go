@@ -1,5 +1,5 @@
-// Package dayone holds the promises of host networking: a real NetworkManager and a real Open vSwitch on hosts made of
-// namespaces, and the program host-network that changes their network.
+// Package dayone tests host networking: a real NetworkManager and a real Open vSwitch on hosts that are namespaces, and the binary
+// host-network, which changes their network.
 package dayone
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/image"
 )
 
-// root is the root file system of hosts, program the program under test.
+// root is the root file system of hosts, program the binary under test.
 var root, program string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/suites/dayone/host"
 )
 
-// TestHostWithoutNetworkManager is the machine-config's host with nothing but Open vSwitch.
+// TestHostWithoutNetworkManager applies the machine-config's document on a host that has only Open vSwitch.
 func TestHostWithoutNetworkManager(t *testing.T) {
 	s := &scene{t: t, segment: host.NewSegment(t, root, gateway+"/24", leases)}
 	s.Host = host.New(t, root, "master-0")
@@ -30,7 +30,7 @@ func TestHostWithoutNetworkManager(t *testing.T) {
 	s.inBrEx()
 	s.apply("unchanged")
 
-	// The kernel forgets, and Open vSwitch does not.
+	// A reboot clears the kernel's configuration, but not the database of Open vSwitch.
 	s.PowerOff()
 	s.Host.Boot()
 	s.StartSwitch()
@@ -45,7 +45,7 @@ func (s *scene) inBrEx() {
 	s.hasNone(card)
 	s.reaches()
 	if out := s.Run("ip", "-brief", "link", "show", "dev", "br-ex"); !strings.Contains(out, mac) {
-		s.t.Errorf("br-ex has not the address of the card: %s", out)
+		s.t.Errorf("br-ex does not have the address of the card: %s", out)
 	}
 	if out := s.Run("ip", "-4", "route", "show", "default"); !strings.Contains(out, "via "+gateway+" dev br-ex") {
 		s.t.Errorf("the default route is %s", out)

@@ -9,8 +9,8 @@ import (
 
 const internalProfile = "/etc/NetworkManager/system-connections/br-ex-if.nmconnection"
 
-// TestProfileOfTheBridgeIsNotThereAtBoot is about what makes a boot a race between two daemons: a profile on disk for a
-// device that Open vSwitch makes.
+// TestProfileOfTheBridgeIsNotThereAtBoot tests that no profile on disk is for a device that Open vSwitch creates: it would make the boot a
+// race between two daemons.
 func TestProfileOfTheBridgeIsNotThereAtBoot(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("machine-config.yml")
@@ -33,10 +33,10 @@ func TestManagerThatPassedOverTheBridgeGetsIt(t *testing.T) {
 	s.give("machine-config.yml")
 	s.apply("applied")
 	profile := s.Run("cat", "/run/NetworkManager/system-connections/br-ex-if.nmconnection")
-	// Which of the two NetworkManager takes up first is for its threads to decide.
+	// The order in which NetworkManager handles the two depends on its threads.
 	for try := 0; !s.bootPassingOver(profile); try++ {
 		if try == 20 {
-			t.Fatal("NetworkManager never passed over the device; this test tests nothing")
+			t.Fatal("NetworkManager did not skip the device in any attempt; the case was not tested")
 		}
 	}
 
@@ -62,7 +62,7 @@ func (s *scene) bootPassingOver(profile string) bool {
 	s.manager = s.StartManager(true)
 	s.signal(syscall.SIGSTOP)
 	s.StartSwitchDaemon()
-	s.Eventually(10*time.Second, "Open vSwitch has made br-ex", func() error {
+	s.Eventually(time.Minute, "Open vSwitch has created br-ex", func() error {
 		_, err := s.Try("ip", "link", "show", "br-ex")
 		return err
 	})

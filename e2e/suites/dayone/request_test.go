@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// request asks the host to apply a document of testdata, as a courier does.
+// request requests that the host applies a document of testdata, as host-network-courier does.
 func (s *scene) request(name string, attempt int) (string, error) {
 	s.t.Helper()
 	s.Write("/run/host-network/apply/request.json",

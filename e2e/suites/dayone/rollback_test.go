@@ -24,7 +24,7 @@ func TestWhatDoesNotWorkIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAddressesThatNoProfileHasComeBack is a host whose network was set up by hand, or by another program.
+// TestAddressesThatNoProfileHasComeBack tests a host whose network was configured manually, or by another program.
 func TestAddressesThatNoProfileHasComeBack(t *testing.T) {
 	s := newScene(t, "")
 	s.Run("ip", "address", "add", address, "dev", card)
@@ -40,14 +40,14 @@ func TestAddressesThatNoProfileHasComeBack(t *testing.T) {
 	}
 }
 
-// TestDeathOfTheProgramAndOfNetworkManager loses the checkpoint: what the program wrote down must do.
+// TestDeathOfTheProgramAndOfNetworkManager loses the checkpoint: the record on disk must be sufficient to restore the network.
 func TestDeathOfTheProgramAndOfNetworkManager(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	before := s.profiles()
 	for _, step := range []string{`msg="stage profiles"`, "msg=verify"} {
 		s.give("machine-config.yml")
 		if !s.killAt(step) {
-			t.Fatalf("the program never came to %s", step)
+			t.Fatalf("the program did not reach the step %s", step)
 		}
 		s.manager.Kill()
 		s.manager = s.StartManager(true)
@@ -56,18 +56,18 @@ func TestDeathOfTheProgramAndOfNetworkManager(t *testing.T) {
 	}
 }
 
-// isBack fails if the host is not as it was with the document of the install-config. made are profiles that NetworkManager
+// isBack fails if the host does not have the network of the install-config's document. inMemory are the profiles that NetworkManager
 // itself keeps in memory.
-func (s *scene) isBack(profiles string, made ...string) {
+func (s *scene) isBack(profiles string, inMemory ...string) {
 	s.t.Helper()
 	s.has(card, address)
 	s.reaches()
 	if out := s.Run("ovs-vsctl", "list-br"); out != "" {
-		s.t.Errorf("there are bridges: %s", out)
+		s.t.Errorf("bridges are left: %s", out)
 	}
 	for _, device := range []string{"br-ex", "bond0", "lan"} {
 		if out, err := s.Try("ip", "link", "show", "dev", device); err == nil {
-			s.t.Errorf("there is a device: %s", out)
+			s.t.Errorf("a device is left: %s", out)
 		}
 	}
 	if out := s.profiles(); out != profiles {
@@ -78,12 +78,12 @@ func (s *scene) isBack(profiles string, made ...string) {
 		s.t.Fatal(err)
 	}
 	for _, f := range staged {
-		if !slices.Contains(append(made, "lo.nmconnection"), f.Name()) {
+		if !slices.Contains(append(inMemory, "lo.nmconnection"), f.Name()) {
 			s.t.Errorf("a profile is left in memory: %s", f.Name())
 		}
 	}
 	if out := s.applied(); out != "" {
-		s.t.Errorf("there is a marker:\n%s", out)
+		s.t.Errorf("a marker is left:\n%s", out)
 	}
 }
 
@@ -92,10 +92,10 @@ func TestHostGoesBackWhenTheProgramDiesAndNobodyStartsItAgain(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("other-address.yml")
 	if !s.killAt("msg=verify", "--apply-timeout=5s", "--verify-timeout=3s") {
-		t.Fatal("the program did not come to verify what it applied")
+		t.Fatal("the program did not begin to verify the applied network")
 	}
 	s.has(card, "192.168.111.120/24")
-	s.Eventually(time.Minute, "NetworkManager goes back", func() error {
+	s.Eventually(time.Minute, "NetworkManager rolls back to its checkpoint", func() error {
 		return contains(s.Run("ip", "-4", "address", "show", "dev", card), address)
 	})
 	s.reaches()
@@ -103,14 +103,14 @@ func TestHostGoesBackWhenTheProgramDiesAndNobodyStartsItAgain(t *testing.T) {
 	s.has(card, "192.168.111.120/24")
 }
 
-// TestHostWithoutItsCableIsNotConfigured, however good its document is.
+// TestHostWithoutItsCableIsNotConfigured tests that a valid document alone is not reported as applied.
 func TestHostWithoutItsCableIsNotConfigured(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("machine-config.yml")
 	s.segment.Unplug("cable0", true)
 	out, err := s.Try("/usr/local/bin/host-network", arguments("--verify-timeout=3s")...)
 	if err == nil {
-		t.Fatalf("a host without a cable counts as configured:\n%s", out)
+		t.Fatalf("host-network succeeds on a host without a cable:\n%s", out)
 	}
 	s.segment.Unplug("cable0", false)
 	s.apply("applied")
@@ -120,7 +120,7 @@ func TestHostWithoutItsCableIsNotConfigured(t *testing.T) {
 
 func contains(text, part string) error {
 	if !strings.Contains(text, part) {
-		return fmt.Errorf("no %s in %s", part, text)
+		return fmt.Errorf("%s is missing in %s", part, text)
 	}
 	return nil
 }

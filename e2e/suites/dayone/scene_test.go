@@ -19,7 +19,7 @@ import (
 //go:embed testdata
 var documents embed.FS
 
-// The network of the document that this feature was described in.
+// The network of docs/day-one.md.
 const (
 	card    = "enp2s0"
 	mac     = "00:d7:a3:95:42:1f"
@@ -36,8 +36,7 @@ type scene struct {
 	manager *host.Daemon
 }
 
-// newScene boots a host whose profiles are those that the image carried to its disk: made of a document of testdata, or
-// none.
+// newScene boots a host whose disk has the profiles of its image: those of a document of testdata, or none.
 func newScene(t *testing.T, before string) *scene {
 	t.Helper()
 	s := &scene{t: t, segment: host.NewSegment(t, root, gateway+"/24", leases)}
@@ -103,7 +102,7 @@ func (s *scene) reboot() {
 	s.daemons()
 }
 
-// give makes a document of testdata the host's own.
+// give writes a document of testdata as that of the host.
 func (s *scene) give(name string) { s.t.Helper(); s.giveText(document(s.t, name)) }
 
 func (s *scene) giveText(text string) {
@@ -111,7 +110,7 @@ func (s *scene) giveText(text string) {
 	s.Write("/etc/nmstate/openshift/master-0.yml", text, 0o644)
 }
 
-// arguments of a run: patience that suits a test.
+// arguments returns those of a run, with timeouts for a test.
 func arguments(more ...string) []string {
 	return append([]string{"run", "--automatic=false", "--apply-timeout=40s", "--verify-timeout=15s"}, more...)
 }
@@ -125,19 +124,19 @@ func (s *scene) apply(result string) {
 	}
 }
 
-// refuse runs the program, which must fail and say something of this.
+// refuse runs the program, which must fail and print because.
 func (s *scene) refuse(because string) {
 	s.t.Helper()
 	out, err := s.Try("/usr/local/bin/host-network", arguments("--log-level=debug")...)
 	if err == nil || !strings.Contains(out, because) {
-		s.t.Fatalf("no word of %q (%v):\n%s", because, err, out)
+		s.t.Fatalf("the output does not contain %q (%v):\n%s", because, err, out)
 	}
 	if marker := s.applied(); marker != "" {
-		s.t.Errorf("there is a marker after a failure:\n%s", marker)
+		s.t.Errorf("a marker exists after a failure:\n%s", marker)
 	}
 }
 
-// applied is the content of the marker; empty if there is none.
+// applied returns the content of the marker; empty if it does not exist.
 func (s *scene) applied() string {
 	data, err := os.ReadFile(s.Path("/etc/nmstate/openshift/applied"))
 	if err != nil {
@@ -146,10 +145,10 @@ func (s *scene) applied() string {
 	return string(data)
 }
 
-// has polls until a device has an address, and only one of IPv4.
+// has polls until a device has an address as its only IPv4 address.
 func (s *scene) has(device, address string) {
 	s.t.Helper()
-	s.Eventually(20*time.Second, fmt.Sprintf("%s has %s", device, address), func() error {
+	s.Eventually(time.Minute, fmt.Sprintf("%s has %s", device, address), func() error {
 		out, err := s.Try("ip", "-4", "-brief", "address", "show", "dev", device)
 		if err != nil {
 			return err
@@ -161,7 +160,7 @@ func (s *scene) has(device, address string) {
 	})
 }
 
-// hasNone fails if a device has an address of IPv4.
+// hasNone fails if a device has an IPv4 address.
 func (s *scene) hasNone(device string) {
 	s.t.Helper()
 	if out := s.Run("ip", "-4", "-brief", "address", "show", "dev", device); len(strings.Fields(out)) > 2 {
@@ -171,16 +170,16 @@ func (s *scene) hasNone(device string) {
 
 func (s *scene) reaches() {
 	s.t.Helper()
-	s.Eventually(20*time.Second, "the gateway answers", func() error { return s.Ping(gateway) })
+	s.Eventually(time.Minute, "the gateway answers", func() error { return s.Ping(gateway) })
 }
 
-// profiles are all keyfiles on disk, by name, so that they can be compared.
+// profiles returns all keyfiles on disk, by name, for comparisons.
 func (s *scene) profiles() string {
 	s.t.Helper()
 	return s.Run("sh", "-c", "cd /etc/NetworkManager/system-connections && for f in $(ls); do echo \"== $f\"; cat \"$f\"; done")
 }
 
-// killAt runs the program and kills it when it logs that it begins a step. It reports whether it came to that.
+// killAt runs the program and kills it when it logs that it begins a step. It reports whether the program reached the step.
 func (s *scene) killAt(step string, flags ...string) bool {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -30,7 +30,8 @@ type walk struct {
 	hosts   map[string]*host.Host
 }
 
-// TestTwoBareHostsGetBrExAsTheGuideSays does all of docs/day-one.md but what needs a cluster: internal/cli/dayone does that.
+// TestTwoBareHostsGetBrExAsTheGuideSays executes docs/day-one.md except for the steps that need a cluster, which internal/cli/dayone
+// executes.
 func TestTwoBareHostsGetBrExAsTheGuideSays(t *testing.T) {
 	checkout, err := kit.New()
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *walk) elsewhere(words []string) error {
 	case "deliver":
 		return w.deliver(words[1], content)
 	}
-	return fmt.Errorf("no one does %q", words[0])
+	return fmt.Errorf("%q is not a known step", words[0])
 }
 
 // boot puts the files of an Ignition configuration on a new host's disk, and boots it.

@@ -13,21 +13,21 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// restartOperator ends the operator in order, and waits until another one runs.
+// restartOperator shuts the operator down, and waits until another one runs.
 func restartOperator(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"name": kit.OperatorDeployment}
 	if err := lab.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(kit.OperatorNamespace), client.MatchingLabels(labels)); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "another operator runs", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "a new operator runs", func(ctx context.Context) error {
 		pods := &corev1.PodList{}
 		if err := lab.Client.List(ctx, pods, client.InNamespace(kit.OperatorNamespace), client.MatchingLabels(labels)); err != nil {
 			return err
 		}
 		for _, p := range pods.Items {
 			if p.DeletionTimestamp != nil || len(p.Status.ContainerStatuses) == 0 || !p.Status.ContainerStatuses[0].Ready {
-				return fmt.Errorf("pod %s is not ready, or ends", p.Name)
+				return fmt.Errorf("pod %s is not ready, or is terminating", p.Name)
 			}
 		}
 		if len(pods.Items) == 0 {
@@ -58,24 +58,24 @@ func TestARecordThatCannotBeReadStopsChangesAndNotRepairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := func(ctx context.Context) error {
-		if err := lab.Says(ctx, "Available", "True", "AsExpected"); err != nil {
+		if err := lab.HasCondition(ctx, "Available", "True", "AsExpected"); err != nil {
 			return err
 		}
-		return lab.Says(ctx, "Degraded", "True", "CorruptAppliedConfig", "applied-cluster", "restore it", "applied-history")
+		return lab.HasCondition(ctx, "Degraded", "True", "CorruptAppliedConfig", "applied-cluster", "restore it", "applied-history")
 	}
-	kit.Eventually(t, time.Minute, "the condition says what is broken and what to do", told)
+	kit.Eventually(t, time.Minute, "the condition has the error and the resolution", told)
 	restored := func(ds client.Object) {
 		t.Helper()
-		kit.Eventually(t, time.Minute, "what was deleted is restored from the history", func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "the deleted object is restored from the history", func(ctx context.Context) error {
 			return lab.Client.Get(ctx, client.ObjectKeyFromObject(ds), ds)
 		})
 	}
 	restored(lab.Orphan(t, proxy))
 	restartOperator(t)
 	restored(lab.Orphan(t, proxy))
-	kit.Eventually(t, time.Minute, "an operator that starts again does not take it for a fresh cluster", told)
+	kit.Eventually(t, time.Minute, "a restarted operator does not treat the cluster as a new one", told)
 	if diff := cmp.Diff(history, lab.ConfigMap(t, "applied-history").Data); diff != "" {
-		t.Errorf("something was rolled out: %s", diff)
+		t.Errorf("workloads were rolled out: %s", diff)
 	}
 	if err := lab.Mesh(t.Context(), pods); err != nil {
 		t.Error(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// operandPods are the pods of everything that the operator has deployed.
+// operandPods returns the pods of all workloads that the operator has deployed.
 func operandPods(t *testing.T) map[string][]types.UID {
 	t.Helper()
 	found := map[string][]types.UID{}
@@ -27,7 +27,7 @@ func operandPods(t *testing.T) map[string][]types.UID {
 			t.Fatal(err)
 		}
 		if len(uids) == 0 {
-			t.Fatalf("there are no pods of %s", name)
+			t.Fatalf("%s has no pods", name)
 		}
 		found[name] = uids
 	}
@@ -45,7 +45,7 @@ func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 		return &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Spec: *n.Spec.DeepCopy()}
 	}
 	if err := lab.Client.Delete(t.Context(), n); err == nil || !strings.Contains(err.Error(), kit.AllowDeletion) {
-		t.Fatalf("it is deleted by accident: %v", err)
+		t.Fatalf("the deletion is not refused: %v", err)
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, kit.AllowDeletion)
 	if err := lab.Client.Patch(t.Context(), n, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -71,21 +71,21 @@ func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 	other := fresh()
 	other.Spec.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
 	if err := lab.Client.Create(t.Context(), other.DeepCopy()); err == nil || !strings.Contains(err.Error(), "host-gw") {
-		t.Errorf("another network gets in: %v", err)
+		t.Errorf("another network is accepted: %v", err)
 	}
 	other.Annotations = map[string]string{"networkoperator.openshift.io/allow-unsafe": "true"}
 	if err := lab.Client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "what is created again is held against what is applied", func(ctx context.Context) error {
-		return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "backend", "host-gw", "vxlan")
+	kit.Eventually(t, time.Minute, "the recreated object is compared with the applied configuration", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "Degraded", "True", "InvalidOperatorConfig", "backend", "host-gw", "vxlan")
 	})
 	if err := lab.Update(t.Context(), func(s *operatorv1.NetworkSpec) { *s = n.Spec }); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "the operator goes on where it was", lab.Settled)
+	kit.Eventually(t, time.Minute, "the operator manages the network again", lab.Settled)
 	if diff := cmp.Diff(before, operandPods(t)); diff != "" {
-		t.Errorf("pods of the network after the object is back: %s", diff)
+		t.Errorf("pods of the network after the object was recreated: %s", diff)
 	}
 	if diff := cmp.Diff(history, lab.ConfigMap(t, "applied-history").Data); diff != "" {
 		t.Errorf("the same network was rolled out again: %s", diff)

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// loseEtcd ends the only member of flannel's etcd, and the kubelet that would start it again.
+// loseEtcd ends the only member of flannel's etcd, and the kubelet that would restart it.
 func loseEtcd(t *testing.T) (bringBack func(context.Context) error) {
 	t.Helper()
 	bringBack = func(ctx context.Context) error { _, err := lab.Lab(ctx, "start", "cp-0/kubelet"); return err }
@@ -22,7 +22,7 @@ func loseEtcd(t *testing.T) (bringBack func(context.Context) error) {
 	t.Cleanup(func() { _ = bringBack(context.Background()) }) // harmless when the test has done it already
 	killed, err := lab.Kill(t.Context(), "/usr/bin/etcd --config-file /etc/flannel-etcd")
 	if err != nil || !killed {
-		t.Fatalf("there is no etcd to kill: %v", err)
+		t.Fatalf("no etcd is running: %v", err)
 	}
 	return bringBack
 }
@@ -40,7 +40,7 @@ func TestWithoutEtcdTheNetworkGoesOnAndItsDataIsThereAfterwards(t *testing.T) {
 	}
 	bringBack := loseEtcd(t)
 
-	// No one can run a command in a pod of a node without a kubelet.
+	// Commands cannot be run in a pod of a node without a kubelet.
 	unreachable := pods["cp-0"]
 	delete(pods, "cp-0")
 	if err := lab.Mesh(t.Context(), pods); err != nil {
@@ -55,12 +55,12 @@ func TestWithoutEtcdTheNetworkGoesOnAndItsDataIsThereAfterwards(t *testing.T) {
 		t.Fatalf("a pod that starts without etcd: %v", err)
 	}
 	if err := lab.Mesh(t.Context(), pods); err != nil {
-		t.Errorf("without etcd, after an agent has started again: %v", err)
+		t.Errorf("without etcd, after a restart of an agent: %v", err)
 	}
 	if err := bringBack(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "etcd has what it had", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "etcd has its previous data", func(ctx context.Context) error {
 		got, err := lab.Etcdctl(ctx, "cp-0", "get", "--print-value-only", key)
 		if err != nil || got != ns {
 			return fmt.Errorf("got %q, %w", got, err)

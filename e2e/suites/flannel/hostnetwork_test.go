@@ -19,11 +19,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// hostNetworkNamespace holds the couriers, what they bring, and what they report.
+// hostNetworkNamespace is the namespace of host-network-courier, of the files that it copies to nodes, and of the nodes' reports.
 const hostNetworkNamespace = "openshift-host-network"
 
-// hostNetwork gives each worker a bridge with an address of its own: something that can be applied for real, and that nothing
-// else on a node of the lab uses.
+// hostNetwork configures a bridge with its own address on each worker: it can be applied, and no other process on a node of the lab uses it.
 const hostNetwork = `
 role: worker
 withoutBridge: true
@@ -75,7 +74,7 @@ func (w *workers) get(ctx context.Context) (*networkv1.HostNetworkConfig, error)
 	return config, lab.Client.Get(ctx, client.ObjectKey{Name: w.name}, config)
 }
 
-// give gives a host an address.
+// give sets the address of a host.
 func (w *workers) give(host int, address string) {
 	w.t.Helper()
 	config, err := w.get(w.t.Context())
@@ -88,7 +87,7 @@ func (w *workers) give(host int, address string) {
 	}
 }
 
-// has polls until the file of a worker, as it lies on its disk, has a text.
+// has polls until the file of a worker on its disk contains a text.
 func (w *workers) has(node, text string) {
 	w.t.Helper()
 	kit.Eventually(w.t, 2*time.Minute, node+" has "+text, func(ctx context.Context) error {
@@ -100,7 +99,7 @@ func (w *workers) has(node, text string) {
 	})
 }
 
-// boot is what a node does with its file at a boot.
+// boot applies the file of a node as its boot does.
 func (w *workers) boot(node string) {
 	w.t.Helper()
 	program := filepath.Join(lab.Root, "_output/linux", runtime.GOARCH, "host-network")
@@ -131,11 +130,12 @@ func (w *workers) says(results ...networkv1.Result) {
 }
 
 func TestCouriersBringTheFilesOfHostsAndTheirReports(t *testing.T) {
+	kit.Full(t)
 	w := newWorkers(t)
 	w.has("worker-0", "198.18.0.10")
 	w.has("worker-1", "198.18.0.11")
 	if out, err := lab.Lab(t.Context(), "exec", "cp-0", "--", "ls", "/etc/nmstate/openshift"); err == nil {
-		t.Errorf("the files of workers are on the control plane: %s", out)
+		t.Errorf("the files of workers are on a control-plane node: %s", out)
 	}
 	w.says(networkv1.Pending, networkv1.Pending)
 	w.boot("worker-0")
@@ -154,7 +154,7 @@ func TestCouriersBringTheFilesOfHostsAndTheirReports(t *testing.T) {
 	}
 
 	w.give(1, "198.18.0.10/24")
-	kit.Eventually(t, time.Minute, "an address that two hosts would have is refused", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "an address of two hosts is refused", func(ctx context.Context) error {
 		config, err := w.get(ctx)
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func TestCouriersBringTheFilesOfHostsAndTheirReports(t *testing.T) {
 	w.gone()
 }
 
-// gone deletes the config, and expects that nothing is left of it but what hosts have applied.
+// gone deletes the config, and fails the test unless only the applied configuration of hosts is left.
 func (w *workers) gone() {
 	w.t.Helper()
 	config, err := w.get(w.t.Context())
@@ -180,7 +180,7 @@ func (w *workers) gone() {
 	if err := lab.Client.Delete(w.t.Context(), config); err != nil {
 		w.t.Fatal(err)
 	}
-	kit.Eventually(w.t, 2*time.Minute, "the couriers are gone, and what they brought", func(ctx context.Context) error {
+	kit.Eventually(w.t, 2*time.Minute, "the couriers and the files that they copied are deleted", func(ctx context.Context) error {
 		pods, maps := &corev1.PodList{}, &corev1.ConfigMapList{}
 		for _, list := range []client.ObjectList{pods, maps} {
 			if err := lab.Client.List(ctx, list, client.InNamespace(hostNetworkNamespace)); err != nil {
@@ -189,23 +189,23 @@ func (w *workers) gone() {
 		}
 		for _, cm := range maps.Items {
 			if cm.Name != "kube-root-ca.crt" {
-				return fmt.Errorf("ConfigMap %s is there", cm.Name)
+				return fmt.Errorf("ConfigMap %s still exists", cm.Name)
 			}
 		}
 		if len(pods.Items) > 0 {
-			return fmt.Errorf("pod %s is there", pods.Items[0].Name)
+			return fmt.Errorf("pod %s still exists", pods.Items[0].Name)
 		}
 		for _, node := range []string{"worker-0", "worker-1"} {
 			if out, err := lab.Lab(ctx, "exec", node, "--", "sh", "-c", "ls /etc/nmstate/openshift/*.yml"); err == nil {
 				return fmt.Errorf("%s has %s", node, out)
 			}
 			if _, err := lab.Lab(ctx, "exec", node, "--", "ip", "link", "show", "hn0"); err != nil {
-				return fmt.Errorf("%s has lost what it applied: %w", node, err)
+				return fmt.Errorf("%s has lost its applied configuration: %w", node, err)
 			}
 		}
 		return nil
 	})
 	if _, err := w.get(w.t.Context()); !apierrors.IsNotFound(err) {
-		w.t.Errorf("the config is still there: %v", err)
+		w.t.Errorf("the config still exists: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
-// Package flannel holds the promises that flannel alone keeps, and those of parts that no network changes, on a cluster with one
-// control-plane node and two workers. Those of every network are in suites/network. The tests share one lab, one after the other; each
-// leaves the network as it found it. Files are named after the promise they prove.
+// Package flannel has the tests of flannel, and those of parts that are independent of the network, on a cluster with one control-plane node
+// and two workers. Those of every network are in suites/network. The tests share one lab, one after the other; each restores the network.
+// Files are named after the behaviour that they test.
 package flannel
 
 import (

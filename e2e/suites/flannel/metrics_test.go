@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// podAddress is the address of a pod that is ready.
+// podAddress returns the address of a ready pod.
 func podAddress(ctx context.Context, namespace string, labels map[string]string) (string, error) {
 	var pods corev1.PodList
 	if err := lab.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels(labels)); err != nil {
@@ -28,7 +28,7 @@ func podAddress(ctx context.Context, namespace string, labels map[string]string)
 	return "", fmt.Errorf("no pod of %s in %s is ready", labels, namespace)
 }
 
-// TestMetricsAreForThoseWhoMayReadThem: those of the operator, of the diagnostics, of flannel and of kube-proxy.
+// TestMetricsAreForThoseWhoMayReadThem tests the metrics of the operator, of the diagnostics, of flannel and of kube-proxy.
 func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	server := func(namespace, port, figure string, labels map[string]string) kit.MetricsServer {
 		return kit.MetricsServer{Title: namespace + " on port " + port, Figure: figure, Address: func(ctx context.Context) (string, error) {

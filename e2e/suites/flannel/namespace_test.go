@@ -16,7 +16,8 @@ import (
 )
 
 func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) {
-	// While the namespace ends, so does the right to make certificates in it.
+	kit.Full(t)
+	// While the namespace is being deleted, the permission to create certificates in it is missing.
 	lab.Excuse(t)
 	ns := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, ns, nil)
@@ -30,7 +31,7 @@ func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) 
 	}
 	refused := lab.Client.Delete(t.Context(), old.DeepCopy())
 	if refused == nil || !strings.Contains(refused.Error(), kit.AllowDeletion) {
-		t.Fatalf("it is deleted by accident: %v", refused)
+		t.Fatalf("the deletion is not refused: %v", refused)
 	}
 	patch := []byte(`{"metadata":{"annotations":{"` + kit.AllowDeletion + `":"true"}}}`)
 	if err := lab.Client.Patch(t.Context(), old.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
@@ -45,11 +46,11 @@ func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) 
 			return err
 		}
 		if err := lab.Mesh(ctx, pods); err != nil {
-			t.Fatalf("traffic while the namespace ends: %v", err)
+			t.Fatalf("traffic while the namespace is being deleted: %v", err)
 		}
 		return context.DeadlineExceeded
 	})
-	// The conditions follow a little later. etcd was made again, too: what is written into the one before is lost.
+	// The conditions change a little later. etcd was recreated, too: the data of the previous one is lost.
 	kit.Eventually(t, time.Minute, "every node has its lease in the new etcd", func(ctx context.Context) error {
 		leases, err := lab.Etcdctl(ctx, "cp-0", "get", "--prefix", "--keys-only", "/coreos.com/network/subnets/")
 		if err == nil && len(strings.Fields(leases)) != len(pods) {

@@ -20,18 +20,18 @@ func TestAPeerThatIsNotOnTheLinkIsNamedInTheStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { explainReports(t) })
-	kit.Eventually(t, 2*time.Minute, "the condition names who cannot be reached by whom, why, and the way out", func(ctx context.Context) error {
-		return lab.Says(ctx, "FlannelDegraded", "True", "PeersOffLink",
+	kit.Eventually(t, 2*time.Minute, "the condition names both nodes, the cause and the resolution", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "FlannelDegraded", "True", "PeersOffLink",
 			"192.0.2.9", "10.244.253.0/24", "cp-0", "worker-0", "worker-1", "not on the link", "vxlan")
 	})
 	if err := remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "it is no fault any more when the peer is gone", lab.Settled)
+	kit.Eventually(t, time.Minute, "the network is available once the peer is removed", lab.Settled)
 }
 
-// explainReports logs what agents have written and what they and the operator say, if the test failed: a condition alone does
-// not tell whose part is missing.
+// explainReports logs the reports of agents, their logs and that of the operator if the test failed: a condition alone does not show which
+// part is missing.
 func explainReports(t *testing.T) {
 	if !t.Failed() {
 		return

@@ -20,10 +20,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// hash is what the operator's refusal asks for.
+// hash matches the value in the operator's refusal.
 var hash = regexp.MustCompile(regexp.QuoteMeta(pipeline.AcknowledgeAnnotation) + "=([0-9a-f]+)")
 
-// acknowledge gives Network/cluster the acknowledgement that the operator's refusal asks for.
+// acknowledge sets the acknowledgement that the operator's refusal requests on Network/cluster.
 func acknowledge(ctx context.Context) error {
 	message, err := degraded(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func acknowledge(ctx context.Context) error {
 	}
 	found := hash.FindStringSubmatch(message)
 	if found == nil {
-		return fmt.Errorf("Degraded says %q", message)
+		return fmt.Errorf("Degraded has the message %q", message)
 	}
 	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, pipeline.AcknowledgeAnnotation, found[1])
@@ -40,7 +40,7 @@ func acknowledge(ctx context.Context) error {
 
 func unserved(ctx context.Context) error {
 	if message, err := degraded(ctx); err != nil || !strings.Contains(message, pipeline.RuleUnserved) {
-		return fmt.Errorf("Degraded says %q: %w", message, err)
+		return fmt.Errorf("Degraded has the message %q: %w", message, err)
 	}
 	return nil
 }
@@ -60,21 +60,22 @@ func degraded(ctx context.Context) (string, error) {
 }
 
 func TestKubeProxyGoesAndComesWithItsFlag(t *testing.T) {
+	kit.Full(t)
 	s, pods := lab.Expose(t, func(*corev1.ServiceSpec) {})
 	t.Run("off", func(t *testing.T) {
 		off := false
 		lab.EditUnsafe(t, func(spec *operatorv1.NetworkSpec) { spec.DeployKubeProxy = &off })
-		kit.Eventually(t, time.Minute, "the operator wants an acknowledgement, and gets it", acknowledge)
+		kit.Eventually(t, time.Minute, "the operator requests an acknowledgement, which is set", acknowledge)
 		kit.Eventually(t, time.Minute, "kube-proxy is removed", func(ctx context.Context) error {
 			err := lab.Client.Get(ctx, proxy, &appsv1.DaemonSet{})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("it is there, or cannot be asked for: %w", err)
+			return fmt.Errorf("kube-proxy still exists, or cannot be read: %w", err)
 		})
-		kit.Eventually(t, time.Minute, "the network says that no component serves Services", unserved)
+		kit.Eventually(t, time.Minute, "the status reports that no component serves Services", unserved)
 		if err := lab.Ping(t.Context(), pods["worker-0"], pods["worker-1"].Status.PodIP); err != nil {
-			t.Errorf("pods do not need kube-proxy to reach one another: %v", err)
+			t.Errorf("pods do not reach one another without kube-proxy: %v", err)
 		}
 	})
 	kit.Eventually(t, time.Minute, "the service answers again", func(ctx context.Context) error {

@@ -9,8 +9,8 @@ import (
 // Bits of Linux capabilities, as /proc/PID/status shows them.
 const capNetAdmin, capNetRaw = 1 << 12, 1 << 13
 
-// process prints what the first process of a command line on a node may do: user, capabilities it could get at most,
-// whether it can gain more, its filter of system calls, and how its root file system is mounted.
+// process prints the privileges of the first process with a command line on a node: user, bounding set of capabilities, no_new_privs,
+// seccomp mode, and the mount options of its root file system.
 func process(t *testing.T, node, commandLine string) string {
 	t.Helper()
 	out, err := lab.Lab(t.Context(), "exec", node, "--", "sh", "-c", `for d in /proc/[0-9]*; do

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// restarted names the operands none of whose pods is one of before.
+// restarted returns the operands of which no pod is one of before.
 func restarted(before, after map[string][]types.UID) string {
 	var names []string
 	for name, uids := range after {
@@ -29,6 +29,7 @@ func restarted(before, after map[string][]types.UID) string {
 }
 
 func TestAnEditRestartsWhatItConcernsAndNothingElse(t *testing.T) {
+	kit.Full(t)
 	s, pods := lab.Expose(t, func(*corev1.ServiceSpec) {})
 	answers := func(ctx context.Context) error {
 		_, err := lab.Get(ctx, pods["worker-0"], "http://"+s.Spec.ClusterIP+"/hostname")
@@ -44,9 +45,9 @@ func TestAnEditRestartsWhatItConcernsAndNothingElse(t *testing.T) {
 	kit.Eventually(t, time.Minute, "kube-proxy's settings are rolled out", lab.Settled)
 	after := operandPods(t)
 	if got := restarted(before, after); got != "kube-proxy" {
-		t.Errorf("another mode of kube-proxy restarted: %s", got)
+		t.Errorf("a change of kube-proxy's mode restarted: %s", got)
 	}
-	kit.Eventually(t, time.Minute, "services are served by iptables, and by nothing else", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "services are served by iptables only", func(ctx context.Context) error {
 		if err := answers(ctx); err != nil {
 			return err
 		}
@@ -68,9 +69,9 @@ func TestAnEditRestartsWhatItConcernsAndNothingElse(t *testing.T) {
 	if err := lab.Update(t.Context(), func(s *operatorv1.NetworkSpec) { s.LogLevel, s.KubeProxyConfig = osv1.Debug, nil }); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "another level of logs is rolled out", lab.Settled)
+	kit.Eventually(t, time.Minute, "the new log level is rolled out", lab.Settled)
 	if got := restarted(before, operandPods(t)); got != "flanneld kube-proxy" {
-		t.Errorf("another level of logs restarted: %s", got)
+		t.Errorf("a change of the log level restarted: %s", got)
 	}
-	kit.Eventually(t, time.Minute, "the service answers all the same", answers)
+	kit.Eventually(t, time.Minute, "the service still answers", answers)
 }

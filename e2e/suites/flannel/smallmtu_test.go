@@ -13,6 +13,7 @@ import (
 )
 
 func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
+	kit.Full(t)
 	before, record := operandPods(t), lab.ConfigMap(t, "applied-cluster").Data
 	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {
 		t.Fatal(err)
@@ -24,25 +25,25 @@ func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, 2*time.Minute, "the condition names the node, its MTU and the network's", func(ctx context.Context) error {
-		return lab.Says(ctx, "NodeMTUDegraded", "True", "MTUTooSmall", small, "1400", "1500")
+		return lab.HasCondition(ctx, "NodeMTUDegraded", "True", "MTUTooSmall", small, "1400", "1500")
 	})
-	if err := lab.Says(t.Context(), "Available", "True", "AsExpected"); err != nil {
+	if err := lab.HasCondition(t.Context(), "Available", "True", "AsExpected"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(record, lab.ConfigMap(t, "applied-cluster").Data); diff != "" {
-		t.Errorf("the network follows the node: %s", diff)
+		t.Errorf("the network takes over the MTU of the node: %s", diff)
 	}
 	if err := remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "the node is gone", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the node is deleted", func(ctx context.Context) error {
 		return client.IgnoreNotFound(lab.Client.Get(ctx, client.ObjectKey{Name: small}, &corev1.Node{}))
 	})
-	// Kubernetes deletes the pods of a node that is gone after a minute; until then a rollout waits for them.
+	// Kubernetes deletes the pods of a deleted node after a minute; until then a rollout waits for them.
 	if _, err := lab.Kubectl(t.Context(), "delete", "pods", "-A", "--field-selector=spec.nodeName="+small, "--force", "--grace-period=0"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "without the node it is no fault any more", lab.Settled)
+	kit.Eventually(t, time.Minute, "the network is available without the node", lab.Settled)
 	if diff := cmp.Diff(before, operandPods(t)); diff != "" {
 		t.Errorf("pods of the network have changed: %s", diff)
 	}

@@ -1,5 +1,4 @@
-// Package growth holds the promises about a network that becomes too small while it is in use. What has grown cannot
-// shrink again, hence a lab of its own.
+// Package growth tests pools that grow while the network is in use. Pools cannot shrink again, hence the suite has its own lab.
 package growth
 
 import (
@@ -32,7 +31,7 @@ func network(t *testing.T, change ...string) string {
 	return strings.NewReplacer(change...).Replace(string(data))
 }
 
-// cno runs cno, and fails the test unless its exit status is as wanted and it says some words.
+// cno runs cno, and fails the test unless it has the expected exit status and prints the expected words.
 func cno(t *testing.T, status int, input string, words []string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -43,13 +42,13 @@ func cno(t *testing.T, status int, input string, words []string, args ...string)
 	}
 	for _, w := range words {
 		if !strings.Contains(out, w) {
-			t.Errorf("cno %v does not say %q:\n%s", args, w, out)
+			t.Errorf("cno %v does not print %q:\n%s", args, w, out)
 		}
 	}
 }
 
-// talk has a pod send an echo request to another one ten times a second, and ask it over HTTP as often. The function that
-// it returns ends that, and fails the test if anything was lost.
+// talk makes a pod send ten echo requests and ten HTTP requests a second to another one. The returned function stops them, and fails the
+// test if a request was lost.
 func talk(t *testing.T, from, to *corev1.Pod) (end func()) {
 	t.Helper()
 	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
@@ -84,8 +83,8 @@ func TestOnlyGrowthGetsIn(t *testing.T) {
 	}
 }
 
-// TestThePoolGrowsWhilePodsTalk fills the network, has it grow while pods talk and the operator is killed, and lets a node
-// join that only fits into what is new.
+// TestThePoolGrowsWhilePodsTalk fills the pool, makes it grow while pods talk and the operator is killed, and adds a node whose block is in
+// the new part.
 func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
 	ns := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, ns, nil)
@@ -117,7 +116,7 @@ func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = lab.Lab(context.Background(), "remove-node", joined) })
-	kit.Eventually(t, 2*time.Minute, "a node joins that only fits into what is new", func(ctx context.Context) error { return lab.NodeReady(ctx, joined) })
+	kit.Eventually(t, 2*time.Minute, "a node with a block in the new part joins", func(ctx context.Context) error { return lab.NodeReady(ctx, joined) })
 	pod, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "joined", joined, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +126,7 @@ func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
 	}
 	pods[joined] = pod
 	kit.Eventually(t, time.Minute, "all pods reach one another", func(ctx context.Context) error { return lab.Mesh(ctx, pods) })
-	// Pods of the old part see those of the new one as they are, and not as their node.
+	// Pods in the old part see the addresses of pods in the new part, not those of their nodes.
 	if seen, err := lab.Get(t.Context(), pod, "http://"+two.Status.PodIP+":8080/clientip"); err != nil || !strings.HasPrefix(seen, pod.Status.PodIP+":") {
 		t.Errorf("the pod %s is seen as %s, %v", pod.Status.PodIP, seen, err)
 	}

@@ -1,4 +1,4 @@
-// Package ha holds the promises that need more than one control-plane node.
+// Package ha has the tests that need more than one control-plane node.
 package ha
 
 import (
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(kit.Main(m, &lab, "network-flannel.yaml", "--control-planes", "3", "--workers", "1"))
 }
 
-// members returns nil when there are three members of flannel's etcd and all are up.
+// members returns nil if flannel's etcd has three members and all are available.
 func members(ctx context.Context) error {
 	list := &appsv1.DeploymentList{}
 	if err := lab.Client.List(ctx, list, client.InNamespace(kit.FlannelNamespace)); err != nil {
@@ -64,7 +64,7 @@ func used(t *testing.T) string {
 }
 
 func TestEtcdGrowsToThreeMembersAndOneMayBeLost(t *testing.T) {
-	kit.Eventually(t, 3*time.Minute, "three control-plane nodes make three members", members)
+	kit.Eventually(t, 3*time.Minute, "etcd has a member on each of three control-plane nodes", members)
 	ns := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, ns, nil)
 
@@ -112,6 +112,6 @@ func TestEtcdGrowsToThreeMembersAndOneMayBeLost(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "start", lost); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 3*time.Minute, "the lost member comes back", members)
+	kit.Eventually(t, 3*time.Minute, "the lost member is available again", members)
 	kit.Eventually(t, 2*time.Minute, "the network is settled again", lab.Settled)
 }

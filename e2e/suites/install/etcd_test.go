@@ -22,23 +22,23 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
 )
 
-// outside is an etcd on a host outside the cluster, which wants certificates of its clients.
+// outside is an etcd on a host outside the cluster that requires client certificates.
 type outside struct {
 	dir    string
-	ca     *pki.Authority
+	ca     *pki.CA
 	client pki.Pair
 	cmd    *exec.Cmd
 }
 
 const outsideURL = "https://10.89.0.1:2379"
 
-// newOutside makes the certificates.
+// newOutside creates the certificates.
 func newOutside(t *testing.T) *outside {
 	t.Helper()
 	e := &outside{dir: t.TempDir()}
 	now := time.Now()
 	var err error
-	if e.ca, err = pki.NewAuthority("etcd of a third party", now); err != nil {
+	if e.ca, err = pki.NewCA("etcd of a third party", now); err != nil {
 		t.Fatal(err)
 	}
 	server, err := e.ca.Issue(pki.Subject{CommonName: "etcd", Addresses: []netip.Addr{netip.MustParseAddr("10.89.0.1")}}, now)
@@ -60,7 +60,7 @@ func newOutside(t *testing.T) *outside {
 
 func (e *outside) path(name string) string { return filepath.Join(e.dir, name) }
 
-// start starts etcd, with the data that it had.
+// start starts etcd with its previous data.
 func (e *outside) start(t *testing.T) {
 	t.Helper()
 	e.cmd = exec.Command(filepath.Join(lab.Root, "_output/lab-bin/lab"), "exec", "underlay", "--",
@@ -88,7 +88,7 @@ func (e *outside) keys(ctx context.Context, prefix string) (string, error) {
 		"--cacert="+e.path("ca.crt"), "--cert="+e.path("client.crt"), "--key="+e.path("client.key"), "get", "--prefix", "--keys-only", prefix)
 }
 
-// hand creates what the sample names: the authority and the certificate to present.
+// hand creates the objects that the sample names: the CA and the client certificate.
 func (e *outside) hand(t *testing.T) {
 	t.Helper()
 	for _, o := range []client.Object{
@@ -107,15 +107,16 @@ func (e *outside) hand(t *testing.T) {
 	}
 }
 
-func TestTheEtcdOfSomebodyElseIsUsed(t *testing.T) {
+func TestAnExternalEtcdIsUsed(t *testing.T) {
+	kit.Full(t)
 	fresh(t)
 	etcd := newOutside(t)
 	etcd.start(t)
 	endpoints := regexp.MustCompile(`endpoints:\n( +)- https://192\.0\.2\.10:2379\n(?: +- .*\n)*`)
 	network := endpoints.ReplaceAllString(sample(t, "network-flannel-external-etcd.yaml"), "endpoints:\n$1- "+outsideURL+"\n")
 	apply(t, network)
-	kit.Eventually(t, time.Minute, "it is said what the user has yet to make", func(ctx context.Context) error {
-		return lab.Says(ctx, "FlannelDegraded", "True", "EtcdCredentials", "ConfigMap openshift-network-operator/flannel-etcd-ca", "ca-bundle.crt")
+	kit.Eventually(t, time.Minute, "the condition names the objects that the user must create", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "FlannelDegraded", "True", "EtcdCredentials", "ConfigMap openshift-network-operator/flannel-etcd-ca", "ca-bundle.crt")
 	})
 	etcd.hand(t)
 	settles(t)
@@ -129,11 +130,11 @@ func TestTheEtcdOfSomebodyElseIsUsed(t *testing.T) {
 	}
 	members := &appsv1.DeploymentList{}
 	if err := lab.Client.List(t.Context(), members, client.InNamespace(kit.FlannelNamespace)); err != nil || len(members.Items) > 0 {
-		t.Errorf("the operator runs an etcd all the same: %d members (%v)", len(members.Items), err)
+		t.Errorf("the operator runs an etcd in spite of the external one: %d members (%v)", len(members.Items), err)
 	}
 
 	etcd.stop()
-	kit.Eventually(t, 4*time.Minute, "its loss is reported with its address, once it lasts", func(ctx context.Context) error {
+	kit.Eventually(t, 4*time.Minute, "the loss of etcd is reported with its address", func(ctx context.Context) error {
 		if err := lab.Mesh(ctx, pods); err != nil {
 			t.Fatalf("traffic without etcd: %v", err)
 		}
@@ -147,5 +148,5 @@ func TestTheEtcdOfSomebodyElseIsUsed(t *testing.T) {
 		return nil
 	})
 	etcd.start(t)
-	kit.Eventually(t, time.Minute, "it comes back", lab.Settled)
+	kit.Eventually(t, time.Minute, "the network is available again", lab.Settled)
 }

@@ -15,8 +15,9 @@ import (
 )
 
 func TestAnImageThatIsMissingStopsOnlyWhatNeedsIt(t *testing.T) {
+	kit.Full(t)
 	fresh(t)
-	// A value of the container's own hides the one of the ConfigMap.
+	// A variable of the container overrides the one of the ConfigMap.
 	setImage := func(change string) {
 		if _, err := lab.Kubectl(t.Context(), "-n", kit.OperatorNamespace, "set", "env", "deployment/"+kit.OperatorDeployment, change); err != nil {
 			t.Fatal(err)
@@ -24,30 +25,29 @@ func TestAnImageThatIsMissingStopsOnlyWhatNeedsIt(t *testing.T) {
 	}
 	setImage("KUBE_PROXY_IMAGE=")
 	apply(t, sample(t, "network-flannel-vxlan.yaml"))
-	kit.Eventually(t, time.Minute, "one condition names the variable and who needs it", func(ctx context.Context) error {
-		return lab.Says(ctx, "KubeProxyDegraded", "True", "RenderError", "KUBE_PROXY_IMAGE", "kube-proxy")
+	kit.Eventually(t, time.Minute, "one condition names the variable and the component that needs it", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "KubeProxyDegraded", "True", "RenderError", "KUBE_PROXY_IMAGE", "kube-proxy")
 	})
 	kit.Eventually(t, time.Minute, "the pod network comes up without it", func(ctx context.Context) error {
-		if err := lab.Says(ctx, "FlannelAvailable", "True", "AsExpected"); err != nil {
+		if err := lab.HasCondition(ctx, "FlannelAvailable", "True", "AsExpected"); err != nil {
 			return err
 		}
-		if err := lab.Says(ctx, "FlannelDegraded", "False", "AsExpected"); err != nil {
+		if err := lab.HasCondition(ctx, "FlannelDegraded", "False", "AsExpected"); err != nil {
 			return err
 		}
 		return lab.NodesReady(ctx)
 	})
 	proxy := client.ObjectKey{Namespace: kit.ProxyNamespace, Name: "openshift-kube-proxy"}
 	if err := lab.Client.Get(t.Context(), proxy, &appsv1.DaemonSet{}); !apierrors.IsNotFound(err) {
-		t.Errorf("kube-proxy without an image: %v", err)
+		t.Errorf("kube-proxy was created without an image: %v", err)
 	}
-	// "NAME-" takes it away.
+	// "NAME-" removes the variable.
 	setImage("KUBE_PROXY_IMAGE-")
 	settles(t)
 	t.Run("vxlan", packetsAreWrapped)
 }
 
-// packetsAreWrapped wants what vxlan promises: pods that talk across nodes, with full packets of 50 bytes less than
-// the nodes' own.
+// packetsAreWrapped fails unless pods talk across nodes by VXLAN, with an MTU of 50 bytes less than that of the nodes.
 func packetsAreWrapped(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	if err := lab.Mesh(t.Context(), pods); err != nil {

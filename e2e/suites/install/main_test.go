@@ -1,5 +1,5 @@
-// Package install holds the promises about the way from nothing to a network: each test has a cluster of its own,
-// whose nodes have no network and whose operator has nothing to do yet.
+// Package install tests the installation of a network: each test has a cluster of its own without a network, in which the operator runs and
+// waits for a Network object.
 package install
 
 import (
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if code != 0 {
-		fmt.Fprintf(os.Stderr, "the lab is left as it is: look with %s\n", lab.Look())
+		fmt.Fprintf(os.Stderr, "the lab is kept for inspection: %s\n", lab.StatusCommand())
 	} else if _, err := lab.Lab(context.Background(), "down"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -31,16 +31,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fresh brings up a cluster. When the test ends, nothing may have been refused for lack of rights.
+// fresh creates a cluster. When the test ends, it fails if the API server has refused requests because permissions are missing.
 func fresh(t *testing.T) {
 	t.Helper()
-	begun, said := time.Now(), &strings.Builder{}
-	if err := kit.Run(t.Context(), said, lab.Bare()); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	start, out := time.Now(), &strings.Builder{}
+	if err := kit.Run(t.Context(), out, lab.Bare()); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		if refused, err := lab.Forbidden(begun); err != nil || len(refused) > 0 {
-			t.Errorf("the API server has refused something for lack of rights (%v):\n%s", err, strings.Join(refused, "\n"))
+		if refused, err := lab.Forbidden(start); err != nil || len(refused) > 0 {
+			t.Errorf("the API server has refused requests because permissions are missing (%v):\n%s", err, strings.Join(refused, "\n"))
 		}
 	})
 }
@@ -67,6 +67,6 @@ func sample(t *testing.T, name string) string {
 func settles(t *testing.T) {
 	t.Helper()
 	if err := lab.WaitSettled(t.Context(), 2*time.Minute); err != nil {
-		t.Fatalf("the network does not settle: %v", err)
+		t.Fatalf("the network does not become available: %v", err)
 	}
 }

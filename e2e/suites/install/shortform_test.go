@@ -23,12 +23,12 @@ func TestTheShortFormIsEnough(t *testing.T) {
 	fresh(t)
 	apply(t, sample(t, "networkconfig-flannel.yaml"))
 	settles(t)
-	kit.Eventually(t, time.Minute, "its status is that of the Network", mirrors)
+	kit.Eventually(t, time.Minute, "the NetworkConfig has the status of the Network", mirrors)
 	if err := lab.Mesh(t.Context(), lab.ServerOnEachNode(t, lab.Namespace(t), nil)); err != nil {
 		t.Error(err)
 	}
 	t.Run("a refused change is forced by deleting applied-default", forcesThroughAppliedDefault)
-	t.Run("a Network that says something else wins, and nothing flaps", networkWins)
+	t.Run("a Network with another value takes precedence, and no object flaps", networkWins)
 }
 
 func shortForm(ctx context.Context) (*networkoperatorv1.NetworkConfig, error) {
@@ -89,9 +89,9 @@ func forcesThroughAppliedDefault(t *testing.T) {
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1400))}
 	})
 	kit.Eventually(t, time.Minute, "the change is refused first", func(ctx context.Context) error {
-		return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "mtu", "1500", "1400")
+		return lab.HasCondition(ctx, "Degraded", "True", "InvalidOperatorConfig", "mtu", "1500", "1400")
 	})
-	kit.Eventually(t, time.Minute, "the short form says so, too", mirrors)
+	kit.Eventually(t, time.Minute, "the NetworkConfig reports the refusal, too", mirrors)
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kit.OperatorNamespace, Name: "applied-default"}}
 	if err := lab.Client.Delete(t.Context(), record); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func forcesThroughAppliedDefault(t *testing.T) {
 		}
 		return lab.Settled(ctx)
 	})
-	kit.Eventually(t, time.Minute, "the history says that it was forced, and the record is back", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the history has the change as forced, and the record is recreated", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func networkWins(t *testing.T) {
 	editShortForm(t, func(s *networkoperatorv1.NetworkConfigSpec) {
 		s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "60s"}
 	})
-	kit.Eventually(t, time.Minute, "one condition names the field and says who is followed", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "one condition names the field and the object that takes precedence", func(ctx context.Context) error {
 		return synced(ctx, osv1.ConditionFalse, "NetworkDiffers", "iptablesSyncPeriod; it takes precedence over this object")
 	})
 	settles(t)
@@ -149,7 +149,7 @@ func networkWins(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := period(n); got != "45s" {
-			t.Fatalf("the Network says %q", got)
+			t.Fatalf("the Network has iptablesSyncPeriod %q", got)
 		}
 		c, err := shortForm(t.Context())
 		if err != nil {
@@ -161,9 +161,9 @@ func networkWins(t *testing.T) {
 	network, config := versions()
 	time.Sleep(5 * time.Second)
 	if n, c := versions(); n != network || c != config {
-		t.Errorf("not changed, the Network went from version %s to %s and the NetworkConfig from %s to %s", network, n, config, c)
+		t.Errorf("without an edit, the Network changed from version %s to %s and the NetworkConfig from %s to %s", network, n, config, c)
 	}
 	set("60s")
-	kit.Eventually(t, time.Minute, "agreed again", mirrors)
+	kit.Eventually(t, time.Minute, "the NetworkConfig is synced again", mirrors)
 	settles(t)
 }

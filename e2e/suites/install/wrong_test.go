@@ -15,8 +15,9 @@ import (
 )
 
 func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) {
+	kit.Full(t)
 	fresh(t)
-	for _, row := range []struct{ networkType, says string }{
+	for _, row := range []struct{ networkType, want string }{
 		{"Flanel", "did you mean Flannel?"},
 		{"flannell", "did you mean Flannel?"},
 		{"Kuryr", "not built yet"},
@@ -25,22 +26,22 @@ func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) 
 	} {
 		apply(t, strings.Replace(sample(t, "network-flannel.yaml"), "type: Flannel", "type: "+row.networkType, 1))
 		kit.Eventually(t, time.Minute, row.networkType+" is refused", func(ctx context.Context) error {
-			return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "spec.defaultNetwork.type", row.networkType, row.says)
+			return lab.HasCondition(ctx, "Degraded", "True", "InvalidOperatorConfig", "spec.defaultNetwork.type", row.networkType, row.want)
 		})
 	}
 	for _, name := range []string{"applied-cluster", "network-inventory"} {
 		err := lab.Client.Get(t.Context(), client.ObjectKey{Namespace: kit.OperatorNamespace, Name: name}, &corev1.ConfigMap{})
 		if !apierrors.IsNotFound(err) {
-			t.Errorf("something was applied: ConfigMap %s is there (%v)", name, err)
+			t.Errorf("a refused network was applied: ConfigMap %s exists (%v)", name, err)
 		}
 	}
-	if err := lab.Says(t.Context(), "Available", "False", "Startup"); err != nil {
+	if err := lab.HasCondition(t.Context(), "Available", "False", "Startup"); err != nil {
 		t.Error(err)
 	}
 
 	apply(t, sample(t, "network-flannel.yaml"))
 	settles(t)
-	kit.Eventually(t, time.Minute, "the way to the right type leaves no trace", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the refused types leave no condition", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err != nil {
 			return err

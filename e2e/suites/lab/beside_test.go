@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// cluster brings a lab up, by the option that names it, and returns the UID by which clusters differ.
+// cluster creates a lab with the option for its name, and returns the UID that identifies its cluster.
 func cluster(t *testing.T, k *kit.Kit) types.UID {
 	t.Helper()
 	if _, err := k.Lab(t.Context(), "up", "--name", k.Name(), "--workers", "1"); err != nil {
@@ -30,7 +30,7 @@ func cluster(t *testing.T, k *kit.Kit) types.UID {
 	return system.UID
 }
 
-// TestTwoLabsStandSideBySide brings two labs up at the same time, each with a cluster, and takes one down while the other runs.
+// TestTwoLabsStandSideBySide creates two labs at the same time, each with a cluster, and removes one while the other runs.
 func TestTwoLabsStandSideBySide(t *testing.T) {
 	other, err := checkout.Beside()
 	if err != nil {

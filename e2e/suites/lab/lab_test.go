@@ -1,5 +1,4 @@
-// Package lab holds the promises of the lab itself, without an operator: it
-// comes up, takes faults, and leaves nothing behind.
+// Package lab tests the lab itself, without an operator: it starts, injects faults, and leaves nothing behind.
 package lab
 
 import (
@@ -31,8 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestBringUpKilledHalfWayLeavesNothingAfterDown kills the command without
-// warning where it has started nothing, some, and most of a lab.
+// TestBringUpKilledHalfWayLeavesNothingAfterDown kills the command when it has started nothing, a part, and most of a lab.
 func TestBringUpKilledHalfWayLeavesNothingAfterDown(t *testing.T) {
 	for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second, 4 * time.Second} {
 		cmd := exec.Command(filepath.Join(checkout.Root, "_output/lab-bin/lab"), "up")
@@ -60,7 +58,7 @@ func TestLabTakesFaults(t *testing.T) {
 		}
 	})
 	if out := lab(t, "up"); !strings.Contains(out, "up already") {
-		t.Errorf("a second up says %q", out)
+		t.Errorf("a second up prints %q", out)
 	}
 
 	lab(t, "kill", "kube-scheduler")
@@ -86,7 +84,7 @@ func TestLabTakesFaults(t *testing.T) {
 	await(t, "status", name+` +worker +10\.89\.0\.13 +False +\d`)
 	lab(t, "remove-node", name)
 	if out := lab(t, "status"); strings.Contains(out, name) {
-		t.Errorf("the removed node is there:\n%s", out)
+		t.Errorf("the removed node is still listed:\n%s", out)
 	}
 
 	// A host outside is powered off and on as a node is, and keeps its disk.
@@ -122,7 +120,7 @@ func lab(t *testing.T, args ...string) string {
 	return out
 }
 
-// await polls a command of the lab until it prints what is wanted.
+// await polls a command of the lab until its output matches a pattern.
 func await(t *testing.T, command, pattern string) {
 	t.Helper()
 	want := regexp.MustCompile(pattern)
@@ -135,7 +133,7 @@ func await(t *testing.T, command, pattern string) {
 	})
 }
 
-// leftovers lists what a lab made on the machine and is still there.
+// leftovers lists the objects of a lab that still exist on the machine.
 func leftovers(t *testing.T, k *kit.Kit) []string {
 	t.Helper()
 	var left []string

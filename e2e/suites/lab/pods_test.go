@@ -11,9 +11,9 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestNodesGivePodsOfNetworksWhatTheyNeed starts a pod as networks have them: on the node's network, privileged, with directories of the
-// node. What it mounts below /run/netns is visible on the node, it may make tunnel devices, its files are on that node alone, and the links
-// between nodes carry large packets.
+// TestNodesGivePodsOfNetworksWhatTheyNeed starts a pod like those of network agents: on the node's network, privileged, with directories of
+// the node. Its mounts below /run/netns are visible on the node, it can create tunnel devices, its files are on that node only, and the
+// links between nodes transmit large packets.
 func TestNodesGivePodsOfNetworksWhatTheyNeed(t *testing.T) {
 	lab(t, "up", "--workers", "1", "--mtu", "9000")
 	t.Cleanup(func() { lab(t, "down") })

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// Pods of all nodes share a range, and each address is given back.
+// Pods of all nodes share a range, and each address is released.
 func TestWhereaboutsGivesAnAddressOnce(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "shared", `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"10.90.1.48/28","exclude":["10.90.1.49/32"],"ipRanges":[{"range":"fd90:1::1:0/112"}]}}`)
@@ -51,7 +51,7 @@ func TestWhereaboutsGivesAnAddressOnce(t *testing.T) {
 	for _, pod := range pods {
 		remove(t, pod)
 	}
-	kit.Eventually(t, time.Minute, "all addresses are given back", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "all addresses are released", func(ctx context.Context) error {
 		out, err := lab.Kubectl(ctx, "get", "ippools.whereabouts.cni.cncf.io", "-n", "openshift-multus", "-o", "jsonpath={.items[*].spec.allocations}")
 		if err == nil && strings.Trim(out, "{} ") != "" {
 			err = errors.New(out)
@@ -60,7 +60,7 @@ func TestWhereaboutsGivesAnAddressOnce(t *testing.T) {
 	})
 }
 
-// A network of spec.additionalNetworks is there for the pods of its namespace, with addresses of the link's DHCP server.
+// A network of spec.additionalNetworks is available to the pods of its namespace, with addresses of the link's DHCP server.
 func TestAdditionalNetworksWithDHCP(t *testing.T) {
 	ns := lab.Namespace(t)
 	lab.Edit(t, func(spec *operatorv1.NetworkSpec) {

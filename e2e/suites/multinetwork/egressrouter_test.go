@@ -41,8 +41,8 @@ func outside(t *testing.T, script string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// serveOutside has the host outside answer HTTP and UDP on both addresses with the address of the client, until the test ends. What the
-// fallback serves, the other address drops.
+// serveOutside makes the host outside answer HTTP and UDP on both addresses with the address of the client, until the test ends. The other
+// address drops the ports that the fallback serves.
 func serveOutside(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(lab.Root, "_output/lab/bin/agnhost")
@@ -63,7 +63,7 @@ done`
 	})
 }
 
-// seenFrom has a pod send a request to an address, and returns the addresses from which the host outside saw it come.
+// seenFrom makes a pod send a request to an address, and returns the source addresses that the host outside sees.
 func seenFrom(ctx context.Context, from *corev1.Pod, protocol, host string, port int) (string, error) {
 	query := url.Values{"request": {"clientip"}, "protocol": {protocol}, "host": {host}, "port": {fmt.Sprint(port)}, "tries": {"1"}}
 	out, err := lab.Get(ctx, from, "http://127.0.0.1:8080/dial?"+query.Encode())
@@ -81,12 +81,12 @@ func seenFrom(ctx context.Context, from *corev1.Pod, protocol, host string, port
 	return client, nil
 }
 
-// comesFromRouter wants the host outside to see a pod's request come from the router.
+// comesFromRouter returns nil if the source address of a pod's request is that of the router.
 func comesFromRouter(from *corev1.Pod, protocol, host string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		seen, err := seenFrom(ctx, from, protocol, host, port)
 		if err == nil && seen != routerIP {
-			err = fmt.Errorf("it comes from %s", seen)
+			err = fmt.Errorf("the source address is %s", seen)
 		}
 		return err
 	}
@@ -122,9 +122,10 @@ func applyRouter(t *testing.T, ns, more string) {
 	}
 }
 
-// Pods, nodes and Services reach the destinations of the rules through the router, whose address is what the host outside sees; nothing
-// else gets through in either direction. When the router's node loses power, the address answers from another node.
+// Pods, nodes and Services reach the destinations of the rules through the router, whose address the host outside sees; no other packet is
+// forwarded in either direction. When the router's node loses power, the address answers from another node.
 func TestAnEgressRouterTranslates(t *testing.T) {
+	kit.Full(t)
 	ns := lab.Namespace(t)
 	serveOutside(t)
 	applyRouter(t, ns, `,"fallbackIP":"`+fallback+`"`)
@@ -187,8 +188,8 @@ func nothingElsePasses(t *testing.T, pod *corev1.Pod, clients map[string]*corev1
 	}
 }
 
-// survives takes the power from the router's node, and says that it stays off, as an administrator does: the address must answer from
-// another node, at once for the neighbours that know it.
+// survives powers the router's node off, and marks it as out of service, as an administrator does: the address must answer from another
+// node, without a delay for neighbours that know it.
 func survives(t *testing.T, ns string, pod *corev1.Pod, clients map[string]*corev1.Pod) {
 	t.Helper()
 	node := pod.Spec.NodeName

@@ -1,5 +1,5 @@
-// Package multinetwork holds the promises about pods with further networks, in a lab whose nodes have a further link with a host outside
-// (outside1, 10.90.1.1 and fd90:1::1, with DHCP from 10.90.1.100). The tests share one lab; each leaves it as it found it.
+// Package multinetwork tests pods with further networks, in a lab whose nodes have a further link with a host outside
+// (outside1, 10.90.1.1 and fd90:1::1, with DHCP from 10.90.1.100). The tests share one lab; each restores it.
 package multinetwork
 
 import (
@@ -30,7 +30,7 @@ const (
 	annotationStatus   = "k8s.v1.cni.cncf.io/network-status"
 )
 
-// starts is how long a pod may take to start, and ends to be gone.
+// starts is the time limit for the start of a pod, and ends that for its deletion.
 const (
 	starts = 2 * time.Minute
 	ends   = 2 * time.Minute
@@ -58,7 +58,7 @@ func define(t *testing.T, namespace, name, config string) {
 	}
 }
 
-// asking is a pod on a node that asks for networks.
+// asking creates a pod on a node that requests networks.
 func asking(namespace, name, node, networks string) *corev1.Pod {
 	pod := kit.ServerPod(namespace, name, node, nil)
 	pod.Annotations = map[string]string{annotationNetworks: networks}
@@ -95,7 +95,7 @@ func statusOf(t *testing.T, pod *corev1.Pod) []interfaceStatus {
 	return all
 }
 
-// hasEvent is nil once a pod has an event with a reason and some words.
+// hasEvent returns nil if a pod has an event with a reason and some words.
 func hasEvent(pod *corev1.Pod, reason string, words ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		out, err := lab.Kubectl(ctx, "get", "events", "-n", pod.Namespace, "--field-selector", "involvedObject.name="+pod.Name, "-o", `jsonpath={range .items[*]}{.reason} {.message}{"\n"}{end}`)
@@ -111,7 +111,7 @@ func hasEvent(pod *corev1.Pod, reason string, words ...string) func(context.Cont
 	}
 }
 
-// remove deletes a pod and waits until it is gone: its networks were detached.
+// remove deletes a pod and waits until it no longer exists: its networks were detached.
 func remove(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	if _, err := lab.Kubectl(t.Context(), "delete", "pod", "-n", pod.Namespace, pod.Name, "--timeout", ends.String()); err != nil {
@@ -119,7 +119,7 @@ func remove(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// left fails if a node has anything of further networks.
+// left fails the test if objects of further networks are left on a node.
 func left(t *testing.T, node string) {
 	t.Helper()
 	kit.Eventually(t, time.Minute, "nothing of further networks is left on "+node, func(ctx context.Context) error {

@@ -41,7 +41,7 @@ func TestPodsTalkOnTheNetworksTheyAskFor(t *testing.T) {
 		t.Errorf("net1 has sent %d packets, then %d: they took another interface", before, after)
 	}
 	if err := lab.Ping(t.Context(), a, b.Status.PodIP); err != nil {
-		t.Errorf("the pod network does not work beside it: %v", err)
+		t.Errorf("the pod network does not work: %v", err)
 	}
 	var names []string
 	for _, s := range statusOf(t, a) {
@@ -60,7 +60,7 @@ func TestPodsTalkOnTheNetworksTheyAskFor(t *testing.T) {
 		return err
 	})
 	kit.Eventually(t, time.Minute, "an event names the interface", hasEvent(a, "AddedInterface", "net1", "10.90.1.21/24", ns+"/link"))
-	// The definitions are gone when the pods end.
+	// The NetworkAttachmentDefinitions are deleted before the pods.
 	if _, err := lab.Kubectl(t.Context(), "delete", "net-attach-def", "-n", ns, "--all"); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestThePodThatAsksForNothingHasItsStatusToo(t *testing.T) {
 	}
 }
 
-// What is wrong is an event with the reason, and the pod does not start without its networks.
+// An error is reported as an event with its cause, and the pod does not start without its networks.
 func TestPodsThatCannotHaveTheirNetworksDoNotStart(t *testing.T) {
 	ns, other := lab.Namespace(t), lab.Namespace(t)
 	define(t, other, "theirs", macvlanIPs)
@@ -135,7 +135,7 @@ func TestPodsThatCannotHaveTheirNetworksDoNotStart(t *testing.T) {
 	left(t, "worker-0")
 }
 
-// While the daemon does not answer, a pod without further networks starts and ends, and one with them waits, and starts when it answers.
+// While the daemon is unavailable, a pod without further networks starts and ends; one with them waits, and starts when it is available.
 func TestTheDaemonIsAway(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "link", macvlanIPs)
@@ -179,7 +179,7 @@ func TestANodeThatLosesPowerIsCleaned(t *testing.T) {
 		}
 	}
 	kit.Eventually(t, 4*time.Minute, "the node is ready", func(ctx context.Context) error { return lab.NodeReady(ctx, "worker-1") })
-	kit.Eventually(t, 4*time.Minute, "each pod has its network again, and nothing else has an address", func(ctx context.Context) error {
+	kit.Eventually(t, 4*time.Minute, "each pod has its network again, and no other address is assigned", func(ctx context.Context) error {
 		out, err := lab.Lab(ctx, "exec", "worker-1", "--", "sh", "-c", "ls /var/lib/cni/networks/local | grep -c 198; ls /var/lib/cno/multus/sandboxes | grep -c json; true")
 		if err == nil && strings.Join(strings.Fields(out), " ") != "5 5" {
 			err = fmt.Errorf("addresses and sandboxes: %s", out)

@@ -18,8 +18,9 @@ const clientsOnly = `{"apiVersion":"k8s.cni.cncf.io/v1beta1","kind":"MultiNetwor
 "annotations":{"k8s.v1.cni.cncf.io/policy-for":"link"}},"spec":{"podSelector":{"matchLabels":{"app":"server"}},"policyTypes":["Ingress"],
 "ingress":[{"from":[{"podSelector":{"matchLabels":{"app":"client"}}}],"ports":[{"protocol":"TCP","port":8080}]}]}}`
 
-// A policy lets the pods that it selects in on a further network, and no other packet, from the start of a pod on; the pod network is not affected.
+// A policy allows only its peers to reach the pods on a further network, from their start on; the pod network is not affected.
 func TestPoliciesOnFurtherNetworks(t *testing.T) {
+	kit.Full(t)
 	ns := lab.Namespace(t)
 	enforcing(t, true)
 	define(t, ns, "link", macvlanIPs)
@@ -44,7 +45,7 @@ func TestPoliciesOnFurtherNetworks(t *testing.T) {
 		}
 	}
 	if err := lab.Ping(t.Context(), client, "10.90.1.61"); err == nil {
-		t.Error("the client reaches what the policy does not name")
+		t.Error("the client reaches a port that the policy does not allow")
 	}
 	if err := lab.Ping(t.Context(), server, outside4); err != nil {
 		t.Errorf("egress is not isolated: %v", err)
@@ -76,7 +77,7 @@ func TestPoliciesOnFurtherNetworks(t *testing.T) {
 	left(t, "worker-0")
 }
 
-// enforcing switches policies on or off, and waits until all daemons do as it says.
+// enforcing enables or disables policies, and waits until all daemons are rolled out.
 func enforcing(t *testing.T, on bool) {
 	t.Helper()
 	change := func(s *operatorv1.NetworkSpec) { s.UseMultiNetworkPolicy = &on }

@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestPodsStartDuringARollingUpdateOfTheAgent: an ADD that finds no agent waits for it. The log has how long pods took to start, before and
+// TestPodsStartDuringARollingUpdateOfTheAgent tests that an ADD waits while no agent runs. The log has the start-up times of pods before and
 // during the update.
 func TestPodsStartDuringARollingUpdateOfTheAgent(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	if network.Provider == nil {
 		t.Skip("the operator has no agent of this network")
 	}

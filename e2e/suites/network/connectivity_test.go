@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// tried is what cno connectivity test -o json answers.
+// tried is the output of cno connectivity test -o json.
 type tried struct {
 	Passed, Failed int
 	Hops, Notes    []string
@@ -28,16 +28,16 @@ type tried struct {
 	Seconds        float64
 }
 
-// scenario is one connection that was tried.
+// scenario is one connection of the test.
 type scenario struct {
 	Name, Error string
 	OK          bool
 }
 
-// try runs the test, and returns its answer.
+// try runs the test, and returns its output.
 func try(t *testing.T, status int, args ...string) tried {
 	t.Helper()
-	// Scenarios that the network does not serve fail, and nothing else may.
+	// Only scenarios that the network does not support may fail.
 	if len(network.Unserved) > 0 {
 		status = 1
 	}
@@ -63,7 +63,7 @@ func try(t *testing.T, status int, args ...string) tried {
 	return r
 }
 
-// nothing fails the test if a test of connectivity has left something.
+// nothing fails the test if objects of a connectivity test are left.
 func nothing(t *testing.T) {
 	t.Helper()
 	if out := kubectl(t, "get", "namespaces", "-l", "networkoperator.openshift.io/connectivity-test", "-o", "name"); out != "" {
@@ -89,9 +89,11 @@ func declared(t *testing.T) provider.Carriage {
 	return tracer.Carries(&object.Spec)
 }
 
-// TestEverythingIsReachedOnAHealthyCluster: and nothing that NetworkPolicies, or the isolation of namespaces, deny.
+// TestEverythingIsReachedOnAHealthyCluster also tests that connections are denied by NetworkPolicies and the isolation of namespaces.
 func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
-	r, want := try(t, 0), declared(t)
+	// Pods of a loaded machine need more than 20 seconds to start.
+	patient := []string{"--timeout", "10m"}
+	r, want := try(t, 0, patient...), declared(t)
 	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
 		return want.Unenforced != "" && strings.HasPrefix(n, "scenarios with NetworkPolicies are left out: "+want.Unenforced)
 	})
@@ -104,13 +106,13 @@ func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
 		}
 	}
 	nothing(t)
-	if one := try(t, 0, "--node", "worker-0"); one.Passed < 10 || one.Failed > 0 {
+	if one := try(t, 0, append(patient, "--node", "worker-0")...); one.Passed < 10 || one.Failed > 0 {
 		t.Errorf("on one node: %+v", one)
 	}
 }
 
 func TestPathsOfPodsAreMeasuredBesideThoseOfNodes(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	out := cno(t, 0, "connectivity", "perf", "--node", "worker-0", "--node", "worker-1", "--for", "500ms", "-o", "json")
 	var r struct {
 		From, To string
@@ -135,7 +137,7 @@ func TestPathsOfPodsAreMeasuredBesideThoseOfNodes(t *testing.T) {
 }
 
 func TestTheHopThatFailsIsNamed(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	if _, err := lab.Lab(t.Context(), "unplug", "worker-1"); err != nil {
 		t.Fatal(err)
 	}
@@ -154,16 +156,16 @@ func TestTheHopThatFailsIsNamed(t *testing.T) {
 	}
 	for _, want := range []string{"node worker-0 -> node worker-1: the nodes do not reach one another", "note  no pod can be started on the pod network of worker-1"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
+			t.Errorf("the output does not contain %q:\n%s", want, out)
 		}
 	}
 	if strings.Contains(out, "node worker-0 -> node cp-0") {
-		t.Errorf("it blames what works:\n%s", out)
+		t.Errorf("the output reports a hop that works:\n%s", out)
 	}
 }
 
 func TestAnInterruptedTestLeavesNothing(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	program := filepath.Join(lab.Root, "_output", runtime.GOOS, runtime.GOARCH, "cno")
 	cmd := exec.Command(program, "connectivity", "test", "--kubeconfig", lab.Kubeconfig())
 	if err := cmd.Start(); err != nil {
@@ -181,14 +183,14 @@ func TestAnInterruptedTestLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("an interrupted test succeeds")
+		t.Error("an interrupted test has exit status 0")
 	}
 	nothing(t)
 }
 
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "network.tar.gz")
-	kit.Eventually(t, time.Minute, "nothing looks wrong", func(ctx context.Context) error {
+	kit.Eventually(t, 5*time.Minute, "doctor finds no problem", func(ctx context.Context) error {
 		out, status, err := lab.CNO(ctx, "", "doctor", "--archive", file)
 		if err == nil && status != 0 {
 			err = fmt.Errorf("status %d: %s", status, out)
@@ -216,6 +218,6 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}
 	})
 	if out := cno(t, 1, "doctor", "--archive", file); !strings.Contains(out, "Deployment "+kit.OperatorNamespace+"/network-operator is scaled to 0") {
-		t.Errorf("it reports\n%s", out)
+		t.Errorf("doctor reports\n%s", out)
 	}
 }

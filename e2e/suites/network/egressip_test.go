@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// outsidePort is where a server on the network of the control-plane node listens, which is no pod and so outside of the cluster network.
+// outsidePort is the port of a server on the network of the control-plane node, which is not a pod and hence outside of the cluster network.
 const outsidePort = 19080
 
-// freeAddress is an address of the nodes' network that no node has, with the control-plane node's own address.
+// freeAddress returns an unused address of the nodes' network, and the address of the control-plane node.
 func freeAddress(t *testing.T) (free, node netip.Addr) {
 	t.Helper()
 	address := strings.TrimSpace(kubectl(t, "get", "node", "cp-0", "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
@@ -42,7 +42,7 @@ func egressCIDRs(ctx context.Context, node, list string) error {
 	return err
 }
 
-// A namespace is seen outside with its egress IP. Its node loses power, and the namespace is seen with the address from another one.
+// Pods of a namespace have its egress IP outside of the cluster network, also after the node with the address loses power.
 func TestANamespaceLeavesWithItsEgressIP(t *testing.T) {
 	if !network.EgressIPs {
 		return
@@ -71,7 +71,7 @@ func TestANamespaceLeavesWithItsEgressIP(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(t, "patch", "netnamespace", ns, "--type=merge", "-p", fmt.Sprintf(`{"egressIPs":["%s"]}`, address))
-	kit.Eventually(t, time.Minute, "the namespace leaves with its address by worker-1", seen)
+	kit.Eventually(t, time.Minute, "traffic of the namespace leaves by worker-1 with its egress IP", seen)
 	if err := egressCIDRs(t.Context(), "worker-0", quoted); err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestANamespaceLeavesWithItsEgressIP(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	kit.Eventually(t, time.Minute, "it leaves by another node after worker-1 has lost power", seen)
+	kit.Eventually(t, time.Minute, "traffic leaves by another node after worker-1 has lost power", seen)
 	t.Logf("seen with %s again %v after the power was off", address, time.Since(began).Round(100*time.Millisecond))
 }
 
-// seenAs asks a server outside which address it sees.
+// seenAs returns nil if a server outside of the cluster network sees an address.
 func seenAs(client *corev1.Pod, outside, want netip.Addr) func(context.Context) error {
 	return func(ctx context.Context) error {
 		got, err := lab.Get(ctx, client, fmt.Sprintf("http://%s:%d/clientip", outside, outsidePort))

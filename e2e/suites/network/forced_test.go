@@ -15,12 +15,12 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// force deletes the record of what was applied, which makes the operator apply a change that it refuses.
+// force deletes the applied record, which makes the operator apply a change that it refuses.
 func force(ctx context.Context) error {
 	return lab.Client.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kit.OperatorNamespace, Name: "applied-cluster"}})
 }
 
-// editAndForceBack makes an unsafe change, and forces the way back, which is unsafe too, when the test ends.
+// editAndForceBack makes an unsafe change, and forces the reverse one, which is unsafe, too, when the test ends.
 func editAndForceBack(t *testing.T, unsafe func(*operatorv1.NetworkSpec)) {
 	t.Helper()
 	n, err := lab.Network(t.Context())
@@ -41,7 +41,7 @@ func editAndForceBack(t *testing.T, unsafe func(*operatorv1.NetworkSpec)) {
 }
 
 func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	if network.Unsafe == nil {
 		t.Skipf("%s has no setting that is unsafe to change", network.Name())
 	}
@@ -61,7 +61,7 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, 2*time.Minute, "the forced change is rolled out", lab.Settled)
-	kit.Eventually(t, time.Minute, "the history says that it was forced", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the history has the change as forced", func(ctx context.Context) error {
 		cm := &corev1.ConfigMap{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: kit.OperatorNamespace, Name: "applied-history"}, cm); err != nil {
 			return err

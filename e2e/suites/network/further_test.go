@@ -14,7 +14,7 @@ import (
 const further = `{"apiVersion":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","metadata":{"namespace":%q,"name":"further"},
 "spec":{"config":"{\"cniVersion\":\"1.0.0\",\"type\":\"bridge\",\"bridge\":\"br-further\",\"ipam\":{\"type\":\"host-local\",\"subnet\":\"198.51.100.0/24\"}}"}}`
 
-// A pod gets the further network that it asks for beside the pod network, also where a third party installs the pod network.
+// A pod gets the further network that it requests in addition to the pod network, also where a third party installs the pod network.
 func TestAPodGetsAFurtherNetwork(t *testing.T) {
 	kit.Eventually(t, 3*time.Minute, "the daemons of further networks are ready", func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "rollout", "status", "daemonset/multus", "-n", "openshift-multus", "--timeout=5s")
@@ -38,7 +38,7 @@ func TestAPodGetsAFurtherNetwork(t *testing.T) {
 	if err != nil || !strings.Contains(out, "198.51.100.") {
 		t.Errorf("the pod does not have its further network: %s %v", out, err)
 	}
-	kit.Eventually(t, time.Minute, "the pod network works beside it", func(ctx context.Context) error { return lab.Ping(ctx, asking, plain.Status.PodIP) })
+	kit.Eventually(t, time.Minute, "the pod network works, too", func(ctx context.Context) error { return lab.Ping(ctx, asking, plain.Status.PodIP) })
 	kubectl(t, "delete", "pod", "-n", ns, "asking", "plain", "--timeout=2m")
 	kit.Eventually(t, time.Minute, "nothing of the pod is left on its node", func(ctx context.Context) error {
 		left, err := lab.Lab(ctx, "exec", "worker-0", "--", "sh", "-c", "ls /var/lib/cno/multus/sandboxes 2>/dev/null; true")

@@ -8,13 +8,14 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// plan is what cno plan -o json answers.
+// plan is the output of cno plan -o json.
 type plan struct {
-	Verdict string
-	Changes []struct{ Field, Disruption string }
-	Objects []struct{ Kind, Namespace, Name string }
+	Decision string
+	Changes  []struct{ Field, Disruption string }
+	Objects  []struct{ Kind, Namespace, Name string }
 }
 
 // object is Network/cluster as the lab was created with it, changed by functions.
@@ -27,10 +28,10 @@ func object(t *testing.T, changes ...func(*operatorv1.NetworkSpec)) string {
 	return text
 }
 
-// debugging is a change that every network and component has an operand for.
+// debugging is a change for which every network and component has an operand.
 func debugging(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Debug }
 
-// back restores the network when the test ends.
+// back restores the network at the end of the test.
 func back(t *testing.T) {
 	t.Cleanup(func() { cnoInput(t, 0, object(t), "apply", "-f", "-", "--force-conflicts", "--watch") })
 }
@@ -47,12 +48,12 @@ func planned(t *testing.T, input string) plan {
 }
 
 func TestThePlanIsWhatHappens(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	back(t)
 	debug := object(t, debugging)
 	p := planned(t, debug)
-	if p.Verdict != "safe" || len(p.Changes) != 1 || p.Changes[0].Field != "spec.logLevel" || p.Changes[0].Disruption != "pods restart" {
-		t.Fatalf("the plan says %+v", p)
+	if p.Decision != "safe" || len(p.Changes) != 1 || p.Changes[0].Field != "spec.logLevel" || p.Changes[0].Disruption != "pods restart" {
+		t.Fatalf("the plan is %+v", p)
 	}
 	before := versions(t)
 	cnoInput(t, 0, debug, "apply", "-f", "-", "--force-conflicts", "--watch")
@@ -89,7 +90,7 @@ func versions(t *testing.T) map[string]string {
 }
 
 func TestTheWayBackIsOneCommand(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	back(t)
 	cnoInput(t, 0, object(t, debugging), "apply", "-f", "-", "--force-conflicts", "--watch")
 	cno(t, 0, "rollback", "--dry-run")

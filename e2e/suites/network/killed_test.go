@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// uninstall removes the operator, everything it deployed and everything it remembers, but for the CRDs.
+// uninstall removes the operator, everything that it deployed, and its records, but not the CRDs.
 func uninstall(ctx context.Context) error {
 	allow := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+kit.AllowDeletion+`":"true"}}}`))
 	namespaces := append(network.Operands().Names(func(n provider.OperandNamespace) bool { return n.Protected }), kit.OperatorNamespace)
@@ -34,7 +34,7 @@ func uninstall(ctx context.Context) error {
 	return kit.Poll(ctx, 2*time.Minute, func(ctx context.Context) error {
 		for _, ns := range namespaces {
 			if err := lab.Client.Get(ctx, client.ObjectKey{Name: ns}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("namespace %s is still there (%w)", ns, err)
+				return fmt.Errorf("namespace %s still exists (%w)", ns, err)
 			}
 		}
 		return nil
@@ -42,8 +42,8 @@ func uninstall(ctx context.Context) error {
 }
 
 func TestAnInstallationThatIsKilledAtRandomPointsConverges(t *testing.T) {
-	full(t)
-	// While namespaces end, so do rights in them.
+	kit.Full(t)
+	// Permissions in a namespace end while it is being deleted.
 	lab.Excuse(t)
 	if err := uninstall(t.Context()); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAnInstallationThatIsKilledAtRandomPointsConverges(t *testing.T) {
 		}
 		if killed {
 			kills++
-			// The kubelet backs off from restarting a container that keeps dying; a new pod starts at once.
+			// The kubelet restarts a container that fails repeatedly with back-off; a new pod starts at once.
 			if err := lab.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(kit.OperatorNamespace),
 				client.GracePeriodSeconds(0)); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAnInstallationThatIsKilledAtRandomPointsConverges(t *testing.T) {
 		}
 	}
 	t.Logf("killed %d times", kills)
-	kit.Eventually(t, 3*time.Minute, "the network is settled", lab.Settled)
+	kit.Eventually(t, 3*time.Minute, "the network is available", lab.Settled)
 	kit.Eventually(t, time.Minute, "the nodes are ready", lab.NodesReady)
 	for _, ds := range network.Agents() {
 		if err := lab.Client.Get(t.Context(), ds, &appsv1.DaemonSet{}); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestMetricsOfTheNetworkAreForThoseWhoMayReadThem: those of every Service by which Prometheus finds a program of the network.
+// TestMetricsOfTheNetworkAreForThoseWhoMayReadThem tests the authorization of every Service by which Prometheus discovers a component of the
+// network.
 func TestMetricsOfTheNetworkAreForThoseWhoMayReadThem(t *testing.T) {
 	var servers []kit.MetricsServer
 	for _, n := range network.Operands().Namespaces {
@@ -25,7 +26,7 @@ func TestMetricsOfTheNetworkAreForThoseWhoMayReadThem(t *testing.T) {
 		}
 		for _, s := range services.Items {
 			if slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "metrics" }) {
-				// The figure that all programs have says when they started, or with which version of Go they were built.
+				// All binaries have a metric of their start time or of the version of Go with which they were built.
 				servers = append(servers, kit.MetricsServer{Title: n.Name + "/" + s.Name, Figure: "process_start_time_seconds", Address: func(ctx context.Context) (string, error) {
 					return endpoint(ctx, s)
 				}})

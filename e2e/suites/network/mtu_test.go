@@ -19,19 +19,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// migrationLimit is how long one migration may take in the lab: three rollouts of the agents, or as often until kubelets have brought a file into running pods.
+// migrationLimit is the time limit of a migration in the lab: three rollouts of the agents, or three updates of a mounted ConfigMap in running pods.
 const migrationLimit = 6 * time.Minute
 
 // migrates skips a test unless the operator changes the MTU of the network itself.
 func migrates(t *testing.T) {
 	t.Helper()
-	full(t)
+	kit.Full(t)
 	if _, ok := network.Provider.(provider.MTUMigrator); !ok {
 		t.Skip("the operator does not change the MTU of this network")
 	}
 }
 
-// appliedMTU is the MTU of pods in the record of what is applied.
+// appliedMTU is the MTU of pods in the applied record.
 func appliedMTU(ctx context.Context) (int, error) {
 	out, err := lab.Kubectl(ctx, "-n", kit.OperatorNamespace, "get", "configmap", "applied-cluster", "-o", "jsonpath={.data.applied}")
 	if err != nil {
@@ -62,10 +62,10 @@ func upgradeable(ctx context.Context) (string, error) {
 	return lab.Kubectl(ctx, "get", "networks.operator.openshift.io", "cluster", "-o", `jsonpath={range .status.conditions[?(@.type=="Upgradeable")]}{.status} {.reason} {.message}{end}`)
 }
 
-// says waits until the condition Upgradeable has all of some words.
-func says(t *testing.T, words ...string) {
+// waitUpgradeable waits until the condition Upgradeable contains all words.
+func waitUpgradeable(t *testing.T, words ...string) {
 	t.Helper()
-	kit.Eventually(t, migrationLimit, "Upgradeable says "+strings.Join(words, ", "), func(ctx context.Context) error {
+	kit.Eventually(t, migrationLimit, "Upgradeable has "+strings.Join(words, ", "), func(ctx context.Context) error {
 		text, err := upgradeable(ctx)
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func podMTU(ctx context.Context, pod *corev1.Pod) (string, error) {
 	return lab.Exec(ctx, pod, "cat /sys/class/net/eth0/mtu")
 }
 
-// has waits until all pods that run have an MTU, and it is the one that is recorded.
+// has waits until all running pods have an MTU, and the applied record has it, too.
 func has(t *testing.T, pods []*corev1.Pod, mtu int) {
 	t.Helper()
 	kit.Eventually(t, migrationLimit, fmt.Sprintf("all pods have MTU %d", mtu), func(ctx context.Context) error {
@@ -100,7 +100,7 @@ func has(t *testing.T, pods []*corev1.Pod, mtu int) {
 	})
 }
 
-// whole has pods send packets of a length that must not be split, each to the next, until the test ends.
+// whole makes each pod send packets of a length that must not be fragmented to the next one until the test ends.
 func whole(t *testing.T, pods []*corev1.Pod, length int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -135,24 +135,24 @@ func TestTheMTUIsChangedWhilePodsTalk(t *testing.T) {
 	whole(t, pods, to)
 
 	announce(t, from, to)
-	says(t, "False", "MTUMigration")
-	// The operator is killed in mid phase.
+	waitUpgradeable(t, "False", "MTUMigration")
+	// The operator is killed during a phase.
 	if _, err := lab.Kubectl(t.Context(), "-n", kit.OperatorNamespace, "delete", "pods", "-l", "name=network-operator", "--wait=false"); err != nil {
 		t.Error(err)
 	}
 	if out, err := lab.Kubectl(t.Context(), "patch", "networks.operator.openshift.io", "cluster", "--type=merge", "--dry-run=server", "-p", `{"spec":{"clusterNetwork":[{"cidr":"10.244.0.0/15","hostPrefix":24}]}}`); err == nil {
 		t.Errorf("the pools can be changed: %s", out)
 	}
-	says(t, "False", "MTUMigrationFinished", fmt.Sprintf("The MTU of all pods is %d. Remove spec.migration", to))
+	waitUpgradeable(t, "False", "MTUMigrationFinished", fmt.Sprintf("The MTU of all pods is %d. Remove spec.migration", to))
 	has(t, pods, to)
 	announce(t, 0, 0)
-	says(t, "True")
+	waitUpgradeable(t, "True")
 
 	announce(t, to, from)
-	says(t, "MTUMigrationFinished")
+	waitUpgradeable(t, "MTUMigrationFinished")
 	has(t, pods, from)
 	announce(t, 0, 0)
-	says(t, "True")
+	waitUpgradeable(t, "True")
 }
 
 func TestAMigrationIsTakenBackFromTheMiddle(t *testing.T) {
@@ -164,8 +164,8 @@ func TestAMigrationIsTakenBackFromTheMiddle(t *testing.T) {
 	}
 	whole(t, pods, from-50)
 	announce(t, from, from-50)
-	says(t, "MTUMigrationFinishing")
+	waitUpgradeable(t, "MTUMigrationFinishing")
 	announce(t, 0, 0)
-	says(t, "True")
+	waitUpgradeable(t, "True")
 	has(t, pods, from)
 }

@@ -2,13 +2,20 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
+
+// assigned is a further network whose addresses are assigned for the whole cluster.
+const assigned = `{"apiVersion":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","metadata":{"namespace":%q,"name":"assigned"},
+"spec":{"config":"{\"cniVersion\":\"1.0.0\",\"type\":\"bridge\",\"bridge\":\"br-assigned\",\"ipam\":{\"type\":\"whereabouts\",\"range\":\"198.51.100.0/24\"}}"}}`
 
 func TestANodeThatJoinsHasNetworkAndOneThatGoesGivesItsBlockBack(t *testing.T) {
 	ns := lab.Namespace(t)
@@ -50,7 +57,7 @@ func TestANodeThatJoinsHasNetworkAndOneThatGoesGivesItsBlockBack(t *testing.T) {
 }
 
 func TestANodeThatWasOffComesBackWithItsNetwork(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	ns := lab.Namespace(t)
 	before, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "before", "worker-1", nil))
 	if err != nil {
@@ -69,12 +76,68 @@ func TestANodeThatWasOffComesBackWithItsNetwork(t *testing.T) {
 	}
 	if network.Traits().HostPrefix {
 		if old, now := block(t, before), block(t, after); old != now {
-			t.Errorf("before it was off the node gave addresses of %s, now it gave one of %s", old, now)
+			t.Errorf("the node assigned addresses from %s before it was powered off, and now from %s", old, now)
 		}
 	}
 	kit.Eventually(t, time.Minute, "pods reach the node again", func(ctx context.Context) error {
 		_, err := lab.Lab(ctx, "exec", "worker-0", "--", "ping", "-c1", "-W1", after.Status.PodIP)
 		return err
+	})
+	kit.Eventually(t, 2*time.Minute, "the network is settled again", lab.Settled)
+}
+
+// A node that loses power, whose Node is deleted, and that joins again with its name, has nothing of the former one: neither its pods, nor
+// their further networks, nor their addresses.
+func TestANodeThatIsCreatedAgainUnderItsNameHasNothingOfTheFormer(t *testing.T) {
+	kit.Full(t)
+	ns := lab.Namespace(t)
+	if _, err := lab.KubectlInput(t.Context(), fmt.Sprintf(assigned, ns), "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	asking := func(name string) *corev1.Pod {
+		pod := kit.ServerPod(ns, name, "worker-1", nil)
+		pod.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "assigned"}
+		pod, err := lab.RunPod(t.Context(), pod)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, kubectl(t, "get", "events", "-n", ns))
+		}
+		return pod
+	}
+	other, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "other", "worker-0", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking("before")
+	if _, err := lab.Lab(t.Context(), "stop", "worker-1"); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "delete", "node", "worker-1")
+	if _, err := lab.Lab(t.Context(), "start", "worker-1"); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 4*time.Minute, "the node is ready again", lab.NodesReady)
+	kit.Eventually(t, 4*time.Minute, "the pod of the former node is deleted", func(ctx context.Context) error {
+		out, err := lab.Kubectl(ctx, "get", "pods", "-n", ns, "before", "--ignore-not-found", "-o", "name")
+		if err == nil && out != "" {
+			err = errors.New(out)
+		}
+		return err
+	})
+	after := asking("after")
+	kit.Eventually(t, 2*time.Minute, "pods of other nodes reach the new one", func(ctx context.Context) error { return lab.Ping(ctx, other, after.Status.PodIP) })
+	kit.Eventually(t, 10*time.Minute, "only the new pod has an address of the further network, and a sandbox", func(ctx context.Context) error {
+		pools, err := lab.Kubectl(ctx, "get", "ippools.whereabouts.cni.cncf.io", "-n", "openshift-multus", "-o", "jsonpath={.items[*].spec.allocations.*.podref}")
+		if err != nil {
+			return err
+		}
+		sandboxes, err := lab.Lab(ctx, "exec", "worker-1", "--", "sh", "-c", "ls /var/lib/cno/multus/sandboxes | grep -c json; true")
+		if err != nil {
+			return err
+		}
+		if pools, sandboxes = strings.TrimSpace(pools), strings.TrimSpace(sandboxes); pools != ns+"/after" || sandboxes != "1" {
+			return fmt.Errorf("addresses of %s, %s sandboxes", pools, sandboxes)
+		}
+		return nil
 	})
 	kit.Eventually(t, 2*time.Minute, "the network is settled again", lab.Settled)
 }

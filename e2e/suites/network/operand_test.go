@@ -33,12 +33,12 @@ func TestADeletedOperandComesBack(t *testing.T) {
 			if err := lab.Client.Delete(t.Context(), o, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 				t.Fatal(err)
 			}
-			kit.Eventually(t, kit.Repaired, key.String()+" is back", func(ctx context.Context) error {
+			kit.Eventually(t, kit.Repaired, key.String()+" is recreated", func(ctx context.Context) error {
 				if err := lab.Client.Get(ctx, key, o); err != nil {
 					return err
 				}
 				if o.GetUID() == uid {
-					return fmt.Errorf("still the old one")
+					return fmt.Errorf("the old object still exists")
 				}
 				return nil
 			})

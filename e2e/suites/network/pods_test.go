@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// block is the part of the pools that a pod's node has, if the network gives each node one.
+// block returns the block of the pools from which the pod's node assigns addresses, if the network assigns one to each node.
 func block(t *testing.T, pod *corev1.Pod) netip.Prefix {
 	t.Helper()
 	n, err := lab.Network(t.Context())
@@ -58,7 +58,7 @@ func TestPodsOfOneNodeShareItsBlockAndNoOtherNodeHasIt(t *testing.T) {
 	for node, pod := range pods {
 		b := block(t, pod)
 		if other, taken := owner[b]; taken {
-			t.Errorf("nodes %s and %s both give addresses of %s", node, other, b)
+			t.Errorf("nodes %s and %s both assign addresses from %s", node, other, b)
 		}
 		owner[b] = node
 	}

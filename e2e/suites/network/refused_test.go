@@ -16,7 +16,7 @@ import (
 func TestAnUnsafeEditDoesNotGetIn(t *testing.T) {
 	err := lab.Update(t.Context(), func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
 	if err == nil {
-		t.Fatal("the API server stores it")
+		t.Fatal("the API server stores an unsafe edit")
 	}
 	for _, want := range []string{"spec.clusterNetwork", "10.244.0.0/16", "10.200.0.0/16", "put the old value back", "cluster-network-change"} {
 		if !strings.Contains(err.Error(), want) {
@@ -54,7 +54,7 @@ func TestAnUnsafeEditIsRefusedWhileDriftIsStillRepaired(t *testing.T) {
 
 	agents := network.Agents()
 	ds := lab.Orphan(t, agents[len(agents)-1])
-	kit.Eventually(t, kit.Repaired, "a deleted operand comes back all the same", func(ctx context.Context) error {
+	kit.Eventually(t, kit.Repaired, "a deleted operand is recreated during a refusal", func(ctx context.Context) error {
 		return lab.Client.Get(ctx, client.ObjectKeyFromObject(ds), ds)
 	})
 	for node, pod := range pods {

@@ -33,7 +33,7 @@ func TestAClusterIPIsServedFromEveryNodeByEveryPod(t *testing.T) {
 }
 
 func TestANodePortIsServedOnEveryNode(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	s, pods := lab.Expose(t, func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort })
 	from := pods["cp-0"]
 	for node, pod := range pods {
@@ -46,7 +46,7 @@ func TestANodePortIsServedOnEveryNode(t *testing.T) {
 }
 
 func TestSessionAffinityKeepsAClientWithItsServer(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	s, pods := lab.Expose(t, func(spec *corev1.ServiceSpec) { spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	from := pods["worker-0"]
 	kit.Eventually(t, time.Minute, "the service answers", func(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// install brings the network back after a test that took it away.
+// install reinstalls the network after a test that removed it.
 func install(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -28,36 +28,35 @@ func install(t *testing.T) {
 	}
 }
 
-// allow says that an object of a network in use may be deleted.
+// allow acknowledges that an object of a network in use may be deleted.
 func allow(t *testing.T, kind, name string, flags ...string) {
 	t.Helper()
 	kubectl(t, append([]string{"annotate", kind, name, kit.AllowDeletion + "=true"}, flags...)...)
 }
 
 func TestUninstalledInAnyOrder(t *testing.T) {
-	full(t)
+	kit.Full(t)
 	definition := "networks.operator.openshift.io"
 	for _, row := range []struct {
 		why     string
 		by      func(t *testing.T)
 		flags   []string
 		unclean bool
-		variant bool
 	}{
 		{why: "nothing was begun", by: func(*testing.T) {}},
-		{why: "kubectl delete of the installation", variant: true, by: func(t *testing.T) {
+		{why: "kubectl delete of the installation", by: func(t *testing.T) {
 			out, err := lab.Kubectl(t.Context(), "delete", "--wait=false", "-k", filepath.Join(lab.Installation(), "lab"))
 			if err == nil || !strings.Contains(err.Error()+out, "run: cno uninstall") {
-				t.Errorf("it is not refused: %v\n%s", err, out)
+				t.Errorf("the deletion is not refused: %v\n%s", err, out)
 			}
 		}},
-		{why: "the network first, then the operator", variant: true, by: func(t *testing.T) {
+		{why: "the network first, then the operator", by: func(t *testing.T) {
 			allow(t, definition, "cluster")
 			kubectl(t, "delete", definition, "cluster")
 			allow(t, "deployment", "network-operator", "-n", kit.OperatorNamespace)
 			kubectl(t, "-n", kit.OperatorNamespace, "delete", "deployment", "network-operator")
 		}},
-		{why: "the definitions first", variant: true, by: func(t *testing.T) {
+		{why: "the definitions first", by: func(t *testing.T) {
 			allow(t, "crd", definition)
 			kubectl(t, "delete", "crd", definition)
 		}},
@@ -67,41 +66,38 @@ func TestUninstalledInAnyOrder(t *testing.T) {
 		}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			if row.variant && !*exhaustive {
-				t.Skip("make e2e-all tests it")
-			}
 			row.by(t)
 			out := cno(t, 0, append([]string{"uninstall", "--yes"}, row.flags...)...)
 			gone(t)
 			if row.unclean {
 				if !strings.Contains(out, "what DaemonSet "+network.Agents()[0].String()+" created") {
-					t.Errorf("it does not say what stays on nodes:\n%s", out)
+					t.Errorf("the output does not list what stays on nodes:\n%s", out)
 				}
 			} else {
 				clean(t)
 			}
 			if out := cno(t, 0, "uninstall"); !strings.Contains(out, "nothing to delete") {
-				t.Errorf("a second time it says:\n%s", out)
+				t.Errorf("a second invocation prints:\n%s", out)
 			}
 			install(t)
 		})
 	}
 }
 
-// gone fails the test if any object of the operator's is left.
+// gone fails the test if an object of the operator is left.
 func gone(t *testing.T) {
 	t.Helper()
 	for _, kinds := range []string{"namespaces", "clusterroles", "clusterrolebindings", "crds", "validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
 		for line := range strings.Lines(kubectl(t, "get", kinds, "-o", "name")) {
 			for _, part := range []string{"cluster-network-operator", "openshift", "host-network", "kube-proxy", strings.ToLower(string(network.Type))} {
 				if strings.Contains(line, part) && !strings.Contains(line, "system:") {
-					t.Errorf("there is %s", strings.TrimSpace(line))
+					t.Errorf("%s is left", strings.TrimSpace(line))
 				}
 			}
 		}
 	}
 	if out := kubectl(t, "get", "daemonsets,deployments,configmaps", "-A", "-l", "app.kubernetes.io/managed-by=cluster-network-operator", "-o", "name"); out != "" {
-		t.Errorf("there is %s", out)
+		t.Errorf("%s is left", out)
 	}
 }
 
@@ -123,7 +119,7 @@ func clean(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out = strings.TrimSpace(out); out != "" {
-			t.Errorf("on %s there is\n%s", node, out)
+			t.Errorf("on %s are left\n%s", node, out)
 		}
 	}
 }
@@ -131,23 +127,23 @@ func clean(t *testing.T) {
 func TestPausedUntilResumed(t *testing.T) {
 	out := cno(t, 0, "pause", "--reason", "a test")
 	if !strings.Contains(out, "Paused by ") {
-		t.Errorf("it says:\n%s", out)
+		t.Errorf("pause prints:\n%s", out)
 	}
 	t.Cleanup(func() {
 		if out := cno(t, 0, "resume"); !strings.Contains(out, "had been paused by") {
-			t.Errorf("it says:\n%s", out)
+			t.Errorf("resume prints:\n%s", out)
 		}
 		if err := kit.Poll(context.Background(), time.Minute, lab.Settled); err != nil {
 			t.Error(err)
 		}
 	})
-	kit.Eventually(t, time.Minute, "the condition says why", func(ctx context.Context) error {
-		return lab.Says(ctx, "Upgradeable", "False", "Paused", "by ", "a test")
+	kit.Eventually(t, time.Minute, "the condition has the cause", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "Upgradeable", "False", "Paused", "by ", "a test")
 	})
 	agent := network.Agents()[0]
 	kubectl(t, "-n", agent.Namespace, "annotate", "daemonset", agent.Name, "kubernetes.io/description=by-hand", "--overwrite")
 	time.Sleep(3 * time.Second) // a repair would come within one
 	if got := kubectl(t, "-n", agent.Namespace, "get", "daemonset", agent.Name, "-o", `jsonpath={.metadata.annotations.kubernetes\.io/description}`); got != "by-hand" {
-		t.Errorf("it is kit.Repaired during the pause: %q", got)
+		t.Errorf("the operator restored the object during the pause: %q", got)
 	}
 }

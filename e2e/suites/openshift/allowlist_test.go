@@ -19,7 +19,7 @@ import (
 const (
 	multusNamespace = "openshift-multus"
 	allowlist       = "cni-sysctl-allowlist"
-	// multusImage is the variable of the operator's environment that names the image which brings the list; any with a shell does.
+	// multusImage is the variable of the operator's environment that names the image which installs the list; any with a shell is sufficient.
 	multusImage = "MULTUS_IMAGE"
 )
 
@@ -52,8 +52,9 @@ func writeAllowlist(t *testing.T, list string) {
 	}
 }
 
-// A list of sysctls reaches every node, a mistake does not, and a list that is deleted comes back to the nodes as the default one.
+// A list of sysctls is installed on every node, an invalid one is not, and a deleted list is replaced with the default one.
 func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
+	kit.Full(t)
 	setEnvironment(t, multusImage, kit.Agnhost)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: multusNamespace}}
 	err := lab.Client.Create(t.Context(), namespace)
@@ -71,34 +72,34 @@ func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
 	}
 	cm := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: multusNamespace, Name: allowlist}
-	kit.Eventually(t, time.Minute, "there is a list", func(ctx context.Context) error { return lab.Client.Get(ctx, key, cm) })
+	kit.Eventually(t, time.Minute, "the list exists", func(ctx context.Context) error { return lab.Client.Get(ctx, key, cm) })
 	standard := cm.Data["allowlist.conf"]
 
-	// With all that a shell or Kubernetes could take for something else.
+	// With all characters that a shell or Kubernetes could interpret.
 	const mine = "^net.ipv4.conf.IFNAME.rp_filter$\n^a$(HOME)$$ \"b\" 'c' \\d$"
 	writeAllowlist(t, mine)
 	kit.Eventually(t, 2*time.Minute, "every node has it", nodesHave(mine))
 	if _, err := lab.Lab(t.Context(), "exec", "worker-0", "--", "sh", "-c", "echo hers >/etc/cni/tuning/allowlist.conf"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "what someone writes on a node is replaced", nodesHave(mine))
+	kit.Eventually(t, time.Minute, "a changed file on a node is replaced", nodesHave(mine))
 
 	writeAllowlist(t, "^wrong($")
-	kit.Eventually(t, time.Minute, "a mistake is reported", func(ctx context.Context) error {
-		return lab.Says(ctx, "SysctlAllowlistDegraded", "True", "InvalidAllowlist", "line 1")
+	kit.Eventually(t, time.Minute, "an invalid list is reported", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "SysctlAllowlistDegraded", "True", "InvalidAllowlist", "line 1")
 	})
-	if err := lab.Says(t.Context(), "Degraded", "False", "AsExpected"); err != nil {
-		t.Errorf("the network is none the worse: %v", err)
+	if err := lab.HasCondition(t.Context(), "Degraded", "False", "AsExpected"); err != nil {
+		t.Errorf("the network is affected: %v", err)
 	}
 	if err := nodesHave(mine)(t.Context()); err != nil {
-		t.Errorf("nodes keep what they have: %v", err)
+		t.Errorf("nodes do not keep the previous list: %v", err)
 	}
 
 	if err := lab.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: multusNamespace, Name: allowlist}}); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, 2*time.Minute, "every node has the default list", nodesHave(standard))
-	kit.Eventually(t, time.Minute, "and no one needs the DaemonSet", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the DaemonSet is deleted", func(ctx context.Context) error {
 		ds := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"}}
 		err := lab.Client.Get(ctx, client.ObjectKey{Namespace: multusNamespace, Name: allowlist + "-ds"}, ds)
 		if err == nil {

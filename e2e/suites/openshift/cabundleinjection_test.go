@@ -18,7 +18,7 @@ import (
 
 const injectLabel = "config.openshift.io/inject-trusted-cabundle"
 
-// asking makes a ConfigMap that asks for what is trusted.
+// asking creates a ConfigMap that requests the trust bundle.
 func asking(t *testing.T, namespace, name string, immutable bool) {
 	t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{injectLabel: "true"}}, Data: map[string]string{"mine": "1"}}
@@ -30,7 +30,7 @@ func asking(t *testing.T, namespace, name string, immutable bool) {
 	}
 }
 
-// injected returns nil if a ConfigMap has certificates that begin with some, and what its owner wrote.
+// injected returns nil if a ConfigMap has certificates with a prefix, and the data of its owner.
 func injected(namespace, name, begin string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		cm := &corev1.ConfigMap{}
@@ -55,21 +55,21 @@ func told(namespace, name, reason string) func(context.Context) error {
 	}
 }
 
-// TestWhoAsksGetsWhatTheClusterTrusts walks a new authority from the administrator's ConfigMap to those of tenants, and back.
+// TestWhoAsksGetsWhatTheClusterTrusts follows a new CA from the administrator's ConfigMap to those of tenants, and its removal.
 func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 	namespace := lab.Namespace(t)
 	asking(t, namespace, "asks", false)
 	asking(t, namespace, "immutable", true)
-	kit.Eventually(t, time.Minute, "what is trusted arrives", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
+	kit.Eventually(t, time.Minute, "the trust bundle is injected", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
 	kit.Eventually(t, time.Minute, "an object that cannot have it gets an event", told(namespace, "immutable", "CABundleImmutable"))
 	user := authority(t, "new")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
-	kit.Eventually(t, time.Minute, "a new authority arrives", injected(namespace, "asks", user))
+	kit.Eventually(t, time.Minute, "a new CA is injected", injected(namespace, "asks", user))
 	if _, err := lab.Kubectl(t.Context(), "-n", namespace, "label", "configmap", "asks", injectLabel+"-"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "who no longer asks has its own only", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "a ConfigMap without the label keeps only its own data", func(ctx context.Context) error {
 		got := &corev1.ConfigMap{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "asks"}, got); err != nil {
 			return err
@@ -79,15 +79,16 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 		}
 		return nil
 	})
-	kit.Eventually(t, time.Minute, "and gets an event", told(namespace, "asks", "CABundleRemoved"))
+	kit.Eventually(t, time.Minute, "the ConfigMap gets an event", told(namespace, "asks", "CABundleRemoved"))
 	if err := lab.Settled(t.Context()); err != nil {
-		t.Errorf("a tenant's mistake is the cluster's: %v", err)
+		t.Errorf("a tenant's error changes conditions of the cluster: %v", err)
 	}
 }
 
-// TestAThousandConfigMapsGetANewAuthority logs how long it takes, from the administrator's write to the last of them; the
-// benchmark of the controller measures it.
+// TestAThousandConfigMapsGetANewAuthority logs the time from the administrator's write to the last ConfigMap, which the benchmark of the
+// controller measures.
 func TestAThousandConfigMapsGetANewAuthority(t *testing.T) {
+	kit.Full(t)
 	const namespaces, each = 10, 100 // the limit for a namespace
 	mine := map[string]bool{}
 	var group errgroup.Group
@@ -128,7 +129,7 @@ func TestAThousandConfigMapsGetANewAuthority(t *testing.T) {
 			return err
 		}
 	}
-	kit.Eventually(t, 2*time.Minute, "all have what is trusted", all("none"))
+	kit.Eventually(t, 2*time.Minute, "all have the trust bundle", all("none"))
 	before, err := hashes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +140,6 @@ func TestAThousandConfigMapsGetANewAuthority(t *testing.T) {
 	cm := userCA(t, authority(t, "new"))
 	begin := time.Now()
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
-	kit.Eventually(t, 2*time.Minute, "all have the new authority", all(old))
+	kit.Eventually(t, 2*time.Minute, "all have the new CA", all(old))
 	t.Logf("%d ConfigMaps have the new authority after %v", namespaces*each, time.Since(begin).Round(100*time.Millisecond))
 }

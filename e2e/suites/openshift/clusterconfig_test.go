@@ -22,11 +22,11 @@ func networkConfig(ctx context.Context) (*configv1.Network, error) {
 	return n, lab.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, n)
 }
 
-// allowUnsafe has the API server store a change that its admission policies refuse. The operator is not moved by it.
+// allowUnsafe makes the API server store a change that its admission policies refuse. The operator ignores it.
 const allowUnsafe = "networkoperator.openshift.io/allow-unsafe"
 
-// setNetworkConfig changes the specification of Network.config, past the policies that compare it with what is applied, and
-// puts it back when the test ends.
+// setNetworkConfig changes the specification of Network.config without the policies that compare it with the applied configuration, and
+// restores it when the test ends.
 func setNetworkConfig(t *testing.T, change func(*configv1.NetworkSpec)) (undo func()) {
 	t.Helper()
 	before, err := networkConfig(t.Context())
@@ -79,9 +79,9 @@ func synced(status, reason string, says ...string) func(context.Context) error {
 	}
 }
 
-// TestStatusOfNetworkConfigIsThatOfTheNetworkInForce: other operators read nothing else.
+// TestStatusOfNetworkConfigIsThatOfTheNetworkInForce tests the status that other operators read.
 func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
-	kit.Eventually(t, time.Minute, "the configuration is followed", synced("True", "AsExpected"))
+	kit.Eventually(t, time.Minute, "the configuration is synced", synced("True", "AsExpected"))
 	n, err := networkConfig(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
 	}
 }
 
-// TestUnsafeEditOfNetworkConfigGoesNowhere: the API server refuses it. Where it is stored nevertheless, it is said where it was
-// made, and to anyone who looks at the ClusterOperator; the network does not notice.
+// TestUnsafeEditOfNetworkConfigGoesNowhere tests that the API server refuses the edit. If it is stored nevertheless, the conditions of
+// Network.config and of the ClusterOperator report it, and the network does not change.
 func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 	before, err := lab.Network(t.Context())
 	if err != nil {
@@ -120,8 +120,8 @@ func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 		t.Errorf("the API server answers %v", err)
 	}
 	undo := setNetworkConfig(t, func(s *configv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.250.0.0/16" })
-	kit.Eventually(t, time.Minute, "it is refused where it was made", synced("False", "UnsafeClusterConfig", "spec.clusterNetwork[0].cidr", "10.250.0.0/16"))
-	kit.Eventually(t, time.Minute, "the cluster says so", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "Network.config reports the refusal", synced("False", "UnsafeClusterConfig", "spec.clusterNetwork[0].cidr", "10.250.0.0/16"))
+	kit.Eventually(t, time.Minute, "the ClusterOperator reports the refusal", func(ctx context.Context) error {
 		o, err := clusterOperator(ctx)
 		if err != nil {
 			return err
@@ -138,17 +138,17 @@ func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
-		t.Errorf("it was written down:\n%s", diff)
+		t.Errorf("the refused edit was recorded:\n%s", diff)
 	}
 	undo()
-	kit.Eventually(t, time.Minute, "undone, it is followed", synced("True", "AsExpected"))
-	kit.Eventually(t, time.Minute, "and the cluster is well", clusterOperatorSettled)
+	kit.Eventually(t, time.Minute, "the restored configuration is synced", synced("True", "AsExpected"))
+	kit.Eventually(t, time.Minute, "the ClusterOperator reports no problem", clusterOperatorSettled)
 	if now, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil); err != nil || fmt.Sprint(now) != fmt.Sprint(pods) {
 		t.Errorf("flannel's pods were %v and are %v, %v", pods, now, err)
 	}
 }
 
-// TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack: Network.config wins, in what it speaks of.
+// TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack tests that the fields of Network.config take precedence.
 func TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack(t *testing.T) {
 	want, err := networkConfig(t.Context())
 	if err != nil {
@@ -165,7 +165,7 @@ func TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kit.Eventually(t, time.Minute, "it is put back", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the edit is reverted", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err == nil && !slices.Equal(n.Spec.ServiceNetwork, want.Spec.ServiceNetwork) {
 			return fmt.Errorf("services are %v", n.Spec.ServiceNetwork)

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// reachable returns nil if there are checks between all nodes and all of them say that their target is reachable.
+// reachable returns nil if there are checks between all nodes and all of them report that their target is reachable.
 func reachable(ctx context.Context) error {
 	var checks operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
 	if err := lab.Client.List(ctx, &checks, client.InNamespace(kit.DiagnosticsNamespace)); err != nil {
@@ -34,8 +34,7 @@ func reachable(ctx context.Context) error {
 		for _, condition := range c.Status.Conditions {
 			ok, said = condition.Status == metav1.ConditionTrue, condition.Message
 		}
-		// The names of load balancers are of an installer's world; here nothing resolves them, which is reported of the
-		// component alone.
+		// An installer creates the names of load balancers; in the lab they cannot be resolved, which is reported for the component only.
 		if !ok && !strings.Contains(c.Name, "-to-load-balancer-") {
 			wrong = append(wrong, c.Name+" "+said)
 		}
@@ -46,7 +45,7 @@ func reachable(ctx context.Context) error {
 	return nil
 }
 
-// diagnosticsAvailable returns nil if Network.config says so with a status and a reason.
+// diagnosticsAvailable returns nil if the condition of Network.config has a status and a reason.
 func diagnosticsAvailable(status metav1.ConditionStatus, reason string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var config configv1.Network
@@ -61,15 +60,16 @@ func diagnosticsAvailable(status metav1.ConditionStatus, reason string) func(con
 	}
 }
 
-// TestEveryNodeIsCheckedFromTwoOthers: also services and the API server's endpoint, from every source.
+// TestEveryNodeIsCheckedFromTwoOthers also tests the checks of services and of the API server's endpoint from every source.
 func TestEveryNodeIsCheckedFromTwoOthers(t *testing.T) {
 	kit.Eventually(t, 3*time.Minute, "everything is reachable", reachable)
-	kit.Eventually(t, time.Minute, "Network.config says so", diagnosticsAvailable(metav1.ConditionTrue, "AsExpected"))
+	kit.Eventually(t, time.Minute, "Network.config reports it", diagnosticsAvailable(metav1.ConditionTrue, "AsExpected"))
 }
 
-// TestAnUnpluggedNodeIsNamed: after two minutes in which no one reaches it, and until someone does. The network as a whole
-// is not degraded: that a node is gone is not its fault.
+// TestAnUnpluggedNodeIsNamed tests that a node is named after it has been unreachable for two minutes, and until it is reachable. The network
+// is not degraded by an unreachable node.
 func TestAnUnpluggedNodeIsNamed(t *testing.T) {
+	kit.Full(t)
 	kit.Eventually(t, 3*time.Minute, "everything is reachable", reachable)
 	if _, err := lab.Lab(t.Context(), "unplug", "worker-1"); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 	})
 	begun := time.Now()
 	kit.Eventually(t, 6*time.Minute, "the node is named", func(ctx context.Context) error {
-		return lab.Says(ctx, "NetworkDiagnosticsDegraded", "True", "NodeUnreachable", "Node worker-1", "cannot be reached from pods on cp-0 and worker-0")
+		return lab.HasCondition(ctx, "NetworkDiagnosticsDegraded", "True", "NodeUnreachable", "Node worker-1", "cannot be reached from pods on cp-0 and worker-0")
 	})
 	t.Logf("named after %s", time.Since(begun).Round(time.Second))
 	n, err := lab.Network(t.Context())
@@ -97,10 +97,10 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := kit.Condition(n, "Degraded"); strings.Contains(c.Message, "worker-1 cannot be reached") || strings.Contains(c.Message, "worker-0 cannot") {
-		t.Errorf("the network is to blame for a node that is gone: %+v", c)
+		t.Errorf("an unreachable node degrades the network: %+v", c)
 	}
 	if c := kit.Condition(n, "NetworkDiagnosticsDegraded"); strings.Contains(c.Message, "Node cp-0") || strings.Contains(c.Message, "Node worker-0") {
-		t.Errorf("others are named, too: %s", c.Message)
+		t.Errorf("other nodes are named, too: %s", c.Message)
 	}
 	begun = time.Now()
 	if err := plug(t.Context()); err != nil {
@@ -122,8 +122,9 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 	}
 }
 
-// TestDiagnosticsAreTurnedOffAndOn: nothing is left of them, and no one is refused anything on the way.
+// TestDiagnosticsAreTurnedOffAndOn tests that no objects are left, and that the API server refuses no request.
 func TestDiagnosticsAreTurnedOffAndOn(t *testing.T) {
+	kit.Full(t)
 	mode := func(ctx context.Context, to string) error {
 		patch := []byte(fmt.Sprintf(`{"spec":{"networkDiagnostics":{"mode":%q,"sourcePlacement":null,"targetPlacement":null}}}`, to))
 		return lab.Client.Patch(ctx, &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, client.RawPatch(types.MergePatchType, patch))
@@ -137,10 +138,10 @@ func TestDiagnosticsAreTurnedOffAndOn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kit.Eventually(t, 2*time.Minute, "the namespace is gone", func(ctx context.Context) error {
+	kit.Eventually(t, 2*time.Minute, "the namespace is deleted", func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "get", "namespace", kit.DiagnosticsNamespace)
 		if err == nil {
-			return fmt.Errorf("it is still there")
+			return fmt.Errorf("it still exists")
 		}
 		if !strings.Contains(err.Error(), "NotFound") {
 			return err

@@ -26,7 +26,7 @@ func TestConsoleHasItsDashboards(t *testing.T) {
 			}
 			return nil
 		}
-		kit.Eventually(t, time.Minute, "there is a dashboard", right)
+		kit.Eventually(t, time.Minute, "the dashboard exists", right)
 		cm.Data[name+".json"] = "{}"
 		if err := lab.Client.Update(t.Context(), cm); err != nil {
 			t.Fatal(err)
@@ -35,6 +35,6 @@ func TestConsoleHasItsDashboards(t *testing.T) {
 		if err := lab.Client.Delete(t.Context(), cm); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, time.Minute, "a deleted one is made again", right)
+		kit.Eventually(t, time.Minute, "a deleted one is recreated", right)
 	}
 }

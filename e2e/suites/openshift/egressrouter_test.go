@@ -24,7 +24,7 @@ import (
 // routerImage is the variable of the operator's environment that names the image of routers.
 const routerImage = "EGRESS_ROUTER_CNI_IMAGE"
 
-// setEnvironment gives the operator a variable until the test ends, or restore is called.
+// setEnvironment sets a variable of the operator until the test ends, or restore is called.
 func setEnvironment(t *testing.T, name, value string) (restore func()) {
 	t.Helper()
 	set := func(ctx context.Context, variable string) error {
@@ -96,7 +96,7 @@ func routerRuns(t *testing.T, r *unstructured.Unstructured) func(context.Context
 	return routerSays(r, "Available", "True", "AsExpected")
 }
 
-// routerObjects lists what there is of routers in a namespace.
+// routerObjects lists the objects of routers in a namespace.
 func routerObjects(ctx context.Context, namespace string) ([]string, error) {
 	var names []string
 	for _, kind := range []schema.GroupVersionKind{
@@ -115,22 +115,23 @@ func routerObjects(ctx context.Context, namespace string) ([]string, error) {
 	return names, nil
 }
 
-// settled wants the network to be as if there were no routers.
+// settled fails the test if routers have changed the status of the network.
 func settled(t *testing.T) {
 	t.Helper()
 	kit.Eventually(t, time.Minute, "the network is settled", lab.Settled)
 }
 
-// Several routers of one namespace run and say so; one that is wrong bothers neither the others nor the cluster; what someone removes
-// comes back; and nothing is left when they go. The namespace has the strictest pod security.
+// Several routers of one namespace run and report it; an invalid one affects neither the others nor the cluster; deleted objects are
+// recreated; and no object is left when the routers are deleted. The namespace has the strictest pod security.
 func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
+	kit.Full(t)
 	namespace := lab.Namespace(t)
 	if _, err := lab.Kubectl(t.Context(), "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"); err != nil {
 		t.Fatal(err)
 	}
 	restoreImage := setEnvironment(t, routerImage, "")
 	a := createRouter(t, namespace, "a", "192.168.12.99/24")
-	kit.Eventually(t, time.Minute, "a router says that the operator has no image", routerSays(a, "Degraded", "True", "NoImage"))
+	kit.Eventually(t, time.Minute, "a router reports that the operator has no image", routerSays(a, "Degraded", "True", "NoImage"))
 	settled(t)
 	restoreImage()
 	if _, err := lab.Kubectl(t.Context(), "apply", "--server-side", "-f",
@@ -144,10 +145,10 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	}
 
 	if err := lab.Client.Create(t.Context(), routerWith(namespace, "c", "192.168.12")); !apierrors.IsInvalid(err) {
-		t.Errorf("half an address gives %v", err)
+		t.Errorf("an incomplete address gives %v", err)
 	}
 	wrong := createRouter(t, namespace, "wrong", "192.168.12.255/24") // the broadcast address, which takes arithmetic to know
-	kit.Eventually(t, time.Minute, "a router that is wrong says so", routerSays(wrong, "Degraded", "True", "InvalidSpec"))
+	kit.Eventually(t, time.Minute, "an invalid router reports its error", routerSays(wrong, "Degraded", "True", "InvalidSpec"))
 	settled(t)
 	for _, r := range []*unstructured.Unstructured{a, b} {
 		if err := routerRuns(t, r)(t.Context()); err != nil {
@@ -159,7 +160,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	if err := lab.Client.Delete(t.Context(), deployment, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "what was deleted is back", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the deleted objects are recreated", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	settled(t)
 }
 
-// wantAddress checks that the pod of a router asks for the attachment that has its address.
+// wantAddress checks that the pod of a router requests the attachment with its address.
 func wantAddress(t *testing.T, namespace, router, ip string) {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -201,7 +202,7 @@ func wantAddress(t *testing.T, namespace, router, ip string) {
 	}
 	for i := range pods.Items {
 		if networks := pods.Items[i].Annotations["k8s.v1.cni.cncf.io/networks"]; !strings.Contains(networks, `"`+name+`"`) {
-			t.Errorf("%s asks for %s", pods.Items[i].Name, networks)
+			t.Errorf("%s requests %s", pods.Items[i].Name, networks)
 		}
 	}
 	if len(pods.Items) == 0 {

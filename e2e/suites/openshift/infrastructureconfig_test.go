@@ -21,7 +21,7 @@ func infrastructure(ctx context.Context) (*configv1.Infrastructure, error) {
 	return i, lab.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, i)
 }
 
-// replaceInfrastructure makes the cluster one of another platform: the API does not let anybody change it.
+// replaceInfrastructure replaces the object with one of another platform, since the API does not permit a change of the platform.
 func replaceInfrastructure(ctx context.Context, spec configv1.InfrastructureSpec, status configv1.InfrastructureStatus) error {
 	i := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	if err := lab.Client.Delete(ctx, i); client.IgnoreNotFound(err) != nil {
@@ -35,8 +35,8 @@ func replaceInfrastructure(ctx context.Context, spec configv1.InfrastructureSpec
 	return lab.Client.Status().Update(ctx, i)
 }
 
-// TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece: an earlier release's object is filled in, a second family is followed,
-// and a first address stays.
+// TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece tests that an earlier release's object gets defaults, that addresses of a second family
+// are copied to the status, and that the first address cannot change.
 func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
 	before, err := infrastructure(t.Context())
 	if err != nil {
@@ -77,7 +77,7 @@ func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
 		}
 	}
 	edit(`"10.89.0.5","fd00:89::5"`, `"10.89.0.4","fd00:89::4"`)
-	kit.Eventually(t, time.Minute, "a second family is followed", statusHas("10.89.0.5", 2))
+	kit.Eventually(t, time.Minute, "the status has the second family", statusHas("10.89.0.5", 2))
 	edit(`"10.89.0.6"`, `"10.89.0.4"`)
 	kit.Eventually(t, time.Minute, "another first address is refused", func(ctx context.Context) error {
 		o, err := clusterOperator(ctx)
@@ -92,6 +92,6 @@ func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
 		return errors.Join(err, statusHas("10.89.0.5", 2)(ctx))
 	})
 	edit(`"10.89.0.5"`, `"10.89.0.4"`)
-	kit.Eventually(t, time.Minute, "put back, it is followed", statusHas("10.89.0.5", 1))
-	kit.Eventually(t, time.Minute, "and the cluster is well", clusterOperatorSettled)
+	kit.Eventually(t, time.Minute, "the status has the restored addresses", statusHas("10.89.0.5", 1))
+	kit.Eventually(t, time.Minute, "the ClusterOperator reports no problem", clusterOperatorSettled)
 }

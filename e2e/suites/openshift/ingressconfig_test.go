@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestIngressOnTheHostNetworkIsRecognised: by its labels, from the first ingress controller there to the last.
+// TestIngressOnTheHostNetworkIsRecognised tests the labels of the namespace from the first to the last ingress controller on the host network.
 func TestIngressOnTheHostNetworkIsRecognised(t *testing.T) {
 	host := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-host-network"}}
 	if err := lab.Client.Create(t.Context(), host); client.IgnoreAlreadyExists(err) != nil {
@@ -60,7 +60,7 @@ func TestIngressOnTheHostNetworkIsRecognised(t *testing.T) {
 		if err := lab.Client.Delete(t.Context(), router); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, time.Minute, "as long as there is one", labelled(i == 0))
+		kit.Eventually(t, time.Minute, "the namespace is labelled as long as an ingress controller uses the host network", labelled(i == 0))
 	}
 	settled(t)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-// TestNetworkComesFromNetworkConfigAlone: no one has written a Network.operator; the operator has made it of what the
-// installer was told, and pods have addresses of the network that it names.
+// TestNetworkComesFromNetworkConfigAlone tests that the operator creates Network.operator from the installer's Network.config, and that pods
+// have addresses of its networks.
 func TestNetworkComesFromNetworkConfigAlone(t *testing.T) {
 	var config configv1.Network
 	if err := lab.Client.Get(t.Context(), client.ObjectKey{Name: "cluster"}, &config); err != nil {
@@ -42,12 +42,12 @@ func TestNetworkComesFromNetworkConfigAlone(t *testing.T) {
 	}
 }
 
-// TestClusterOperatorSaysSo: what an administrator of OpenShift looks at first, and what its upgrades wait for.
+// TestClusterOperatorSaysSo tests the object that an administrator of OpenShift reads first, and for which upgrades wait.
 func TestClusterOperatorSaysSo(t *testing.T) {
 	kit.Eventually(t, time.Minute, "ClusterOperator network is settled", clusterOperatorSettled)
 }
 
-// TestDeletedClusterOperatorComesBack: it is the installer's object, and a new one must say the same as the old one.
+// TestDeletedClusterOperatorComesBack deletes the installer's object; the new one must have the same status.
 func TestDeletedClusterOperatorComesBack(t *testing.T) {
 	old, err := clusterOperator(t.Context())
 	if err != nil {
@@ -56,7 +56,7 @@ func TestDeletedClusterOperatorComesBack(t *testing.T) {
 	if err := lab.Client.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "ClusterOperator network is made again", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "ClusterOperator network is recreated", func(ctx context.Context) error {
 		now, err := clusterOperator(ctx)
 		if err == nil && now.UID == old.UID {
 			return fmt.Errorf("it is not deleted yet")
@@ -68,7 +68,7 @@ func TestDeletedClusterOperatorComesBack(t *testing.T) {
 	})
 }
 
-// TestOptionalKindMayGoAndComeBack: without the kind nothing is wrong, and nothing of the network is touched.
+// TestOptionalKindMayGoAndComeBack tests that a missing optional API causes no problem, and does not change the network.
 func TestOptionalKindMayGoAndComeBack(t *testing.T) {
 	const kind = "prometheusrules.monitoring.coreos.com"
 	before, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
@@ -105,7 +105,7 @@ func TestOptionalKindMayGoAndComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("other pods than before:\n%s", diff)
+		t.Errorf("pods have changed:\n%s", diff)
 	}
 }
 
@@ -114,7 +114,7 @@ func clusterOperator(ctx context.Context) (*configv1.ClusterOperator, error) {
 	return o, lab.Client.Get(ctx, client.ObjectKey{Name: "network"}, o)
 }
 
-// clusterOperatorSettled returns nil if the ClusterOperator says that all is well, in which version, and what belongs to it.
+// clusterOperatorSettled returns nil if the ClusterOperator reports no problem, its versions and its related objects.
 func clusterOperatorSettled(ctx context.Context) error {
 	o, err := clusterOperator(ctx)
 	if err != nil {

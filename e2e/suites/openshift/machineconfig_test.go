@@ -16,8 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestPoolsAreFollowedUntilTheyHaveWhatTheyShall: nothing here processes MachineConfigs, so that the test says how far
-// the pool has come.
+// TestPoolsAreFollowedUntilTheyHaveWhatTheyShall sets the progress of the pool itself, since the lab has no machine-config operator.
 func TestPoolsAreFollowedUntilTheyHaveWhatTheyShall(t *testing.T) {
 	const name = "10-suite-worker"
 	config := &machineconfigv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -44,13 +43,13 @@ func TestPoolsAreFollowedUntilTheyHaveWhatTheyShall(t *testing.T) {
 	if _, err := lab.Kubectl(t.Context(), "delete", "pod", "--namespace", kit.OperatorNamespace, "--selector", "name=network-operator", "--wait"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "another operator works", lab.OperatorRuns)
+	kit.Eventually(t, time.Minute, "a new operator runs", lab.OperatorRuns)
 	progressing(t, "another operator leads", processing)
 	setSources(t.Context(), t)
-	kit.Eventually(t, time.Minute, "nothing is left to say", clusterOperatorSettled)
+	kit.Eventually(t, time.Minute, "the ClusterOperator reports no problem", clusterOperatorSettled)
 }
 
-// setSources says that all nodes of the pool of workers have some MachineConfigs.
+// setSources sets the MachineConfigs that all nodes of the pool of workers have.
 func setSources(ctx context.Context, t *testing.T, names ...string) {
 	t.Helper()
 	pool := &machineconfigv1.MachineConfigPool{}
@@ -66,7 +65,7 @@ func setSources(ctx context.Context, t *testing.T, names ...string) {
 	}
 }
 
-// progressing waits until the ClusterOperator says that it is, with a message, or that it is not.
+// progressing waits until the condition Progressing of the ClusterOperator is True with a message, or False.
 func progressing(t *testing.T, when, message string) {
 	t.Helper()
 	kit.Eventually(t, time.Minute, when, func(ctx context.Context) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// applyPKI makes an OperatorPKI whose certificate has its own name.
+// applyPKI creates an OperatorPKI whose certificate has its own name.
 func applyPKI(t *testing.T, namespace, name, rotation string) {
 	t.Helper()
 	object := fmt.Sprintf(`
@@ -32,7 +32,7 @@ spec: {targetCert: {commonName: %s}%s}
 	}
 }
 
-// credentials are what programs of the OperatorPKI have at one time.
+// credentials are those of the OperatorPKI's users at one time.
 type credentials struct {
 	at        time.Time
 	bundle    certs.Bundle
@@ -58,8 +58,8 @@ func readPKI(ctx context.Context, namespace, name string) (credentials, error) {
 	return c, err
 }
 
-// TestAnAuthorityIsReplacedAndNoClientBreaks plays a rotation in a minute. The operator is killed while the successor waits.
-// At every moment, the certificate that is served must be trusted by all bundles of the last ten seconds: half of the overlap.
+// TestAnAuthorityIsReplacedAndNoClientBreaks runs a rotation within a minute. The operator is killed during the overlap.
+// The certificate must be trusted by all bundles of the last ten seconds, half of the overlap, at all times.
 func TestAnAuthorityIsReplacedAndNoClientBreaks(t *testing.T) {
 	const lag = 10 * time.Second
 	namespace := lab.Namespace(t)
@@ -74,7 +74,7 @@ func TestAnAuthorityIsReplacedAndNoClientBreaks(t *testing.T) {
 	first := history[0]
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the authority was not replaced")
+			t.Fatal("the CA was not replaced")
 		}
 		c, err := readPKI(t.Context(), namespace, "ovn")
 		if err != nil {
@@ -104,13 +104,14 @@ func TestAnAuthorityIsReplacedAndNoClientBreaks(t *testing.T) {
 	}
 	for _, reason := range []string{"AuthorityMade", "SuccessorTrusted", "SuccessorSigns", "CertificateIssued"} {
 		if !strings.Contains(events, reason) {
-			t.Errorf("there is no event %s among %s", reason, events)
+			t.Errorf("the event %s is missing in %s", reason, events)
 		}
 	}
 }
 
-// TestALostAuthorityStaysTrusted deletes the authority's Secret, as someone who cleans up may do.
+// TestALostAuthorityStaysTrusted deletes the Secret of the CA.
 func TestALostAuthorityStaysTrusted(t *testing.T) {
+	kit.Full(t)
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", "")
 	var before credentials
@@ -122,7 +123,7 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var after credentials
-	kit.Eventually(t, 3*time.Minute, "there is a new authority, which is trusted beside the lost one", func(ctx context.Context) (err error) {
+	kit.Eventually(t, 3*time.Minute, "a new CA is trusted in addition to the lost one", func(ctx context.Context) (err error) {
 		// The Secret is written before the bundle.
 		if after, err = readPKI(ctx, namespace, "ovn"); err == nil && len(after.bundle) != 2 {
 			err = fmt.Errorf("%d are trusted, want 2", len(after.bundle))
@@ -130,11 +131,11 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 		return err
 	})
 	if !after.bundle.Contains(before.bundle) || !after.leaf.Contains(before.leaf) {
-		t.Errorf("the former is trusted: %v; the certificate is the same: %v", after.bundle.Contains(before.bundle), after.leaf.Contains(before.leaf))
+		t.Errorf("the previous CA is trusted: %v; the certificate is the same: %v", after.bundle.Contains(before.bundle), after.leaf.Contains(before.leaf))
 	}
 }
 
-// TestAnOperatorPKITakesEverythingWithIt includes the right to the Secrets of its namespace.
+// TestAnOperatorPKITakesEverythingWithIt tests that the permission to the Secrets of its namespace is removed, too.
 func TestAnOperatorPKITakesEverythingWithIt(t *testing.T) {
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", "")

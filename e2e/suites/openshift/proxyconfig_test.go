@@ -29,7 +29,7 @@ const (
 	bundleKey       = "ca-bundle.crt"
 )
 
-// authority makes the certificate of an authority, in PEM form.
+// authority creates the certificate of a CA, in PEM form.
 func authority(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +45,7 @@ func authority(t *testing.T, name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
 }
 
-// setProxy sets the specification of the Proxy; when the test ends, there is none in effect any more.
+// setProxy sets the specification of the Proxy; when the test ends, no proxy is active.
 func setProxy(t *testing.T, spec configv1.ProxySpec) {
 	t.Helper()
 	write := func(ctx context.Context, spec configv1.ProxySpec) error {
@@ -64,7 +64,7 @@ func setProxy(t *testing.T, spec configv1.ProxySpec) {
 	})
 }
 
-// describeCluster says where the API server is and what the networks are, as the installer and other operators do.
+// describeCluster writes the address of the API server and the networks, as the installer and other operators do.
 func describeCluster(t *testing.T) {
 	t.Helper()
 	infra := &configv1.Infrastructure{}
@@ -107,8 +107,8 @@ func proxyEvent(words string) func(context.Context) error {
 	}
 }
 
-// TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot: a pod stands for the proxy; asked for a page elsewhere, it
-// answers with its own, which is all that a probe sees of a proxy.
+// TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot uses a pod as the proxy: it answers each request with its own page, which
+// is sufficient for a probe.
 func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.T) {
 	describeCluster(t)
 	namespace := lab.Namespace(t)
@@ -133,7 +133,7 @@ func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.
 	wrong := spec
 	wrong.HTTPProxy = "htp://bad:99999"
 	setProxy(t, wrong)
-	kit.Eventually(t, time.Minute, "the mistake is named", proxyEvent(`spec.httpProxy: Invalid value: "htp://bad:99999": scheme "htp" not allowed (http); did you mean http?`))
+	kit.Eventually(t, time.Minute, "the invalid value is named", proxyEvent(`spec.httpProxy: Invalid value: "htp://bad:99999": scheme "htp" not allowed (http); did you mean http?`))
 	if err := inForce(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -149,10 +149,10 @@ func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.
 	if err != nil || strings.Contains(out, "hunter2") {
 		t.Errorf("the operator's log has the password: %v", err)
 	}
-	kit.Eventually(t, time.Minute, "nothing is left of it", lab.Settled)
+	kit.Eventually(t, time.Minute, "the network is available without a proxy", lab.Settled)
 }
 
-// bundleBegins returns nil if what is trusted begins with some certificates and goes on with those of the node.
+// bundleBegins returns nil if the trust bundle begins with some certificates, followed by those of the node.
 func bundleBegins(user string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		cm := &corev1.ConfigMap{}
@@ -167,13 +167,13 @@ func bundleBegins(user string) func(context.Context) error {
 	}
 }
 
-// TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust includes what happens to a bundle with a private key in it.
+// TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust also tests that a bundle with a private key is refused.
 func TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust(t *testing.T) {
-	kit.Eventually(t, time.Minute, "the node's authorities are trusted", bundleBegins(""))
+	kit.Eventually(t, time.Minute, "the node's CAs are trusted", bundleBegins(""))
 	user := authority(t, "user")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
-	kit.Eventually(t, time.Minute, "the user's is, too", bundleBegins(user))
+	kit.Eventually(t, time.Minute, "the user's CA is trusted, too", bundleBegins(user))
 	before := cm.DeepCopy()
 	cm.Data[bundleKey] += "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
 	if err := lab.Client.Patch(t.Context(), cm, client.MergeFrom(before)); err != nil {
@@ -184,15 +184,15 @@ func TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust(t *testing.T) {
 		t.Error(err)
 	}
 	setProxy(t, configv1.ProxySpec{})
-	kit.Eventually(t, time.Minute, "the user's is no longer trusted", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the user's CA is no longer trusted", func(ctx context.Context) error {
 		if bundleBegins(user)(ctx) == nil {
-			return fmt.Errorf("it is")
+			return fmt.Errorf("it is still trusted")
 		}
 		return bundleBegins("")(ctx)
 	})
 }
 
-// userCA makes the ConfigMap of an administrator.
+// userCA creates the ConfigMap of an administrator.
 func userCA(t *testing.T, content string) *corev1.ConfigMap {
 	t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: userNamespace, GenerateName: "user-ca-"}, Data: map[string]string{bundleKey: content}}

@@ -33,7 +33,7 @@ import (
 
 const signerNamespace = "openshift-ovn-kubernetes"
 
-// nodeRequest makes the text of a request for a certificate, and the key.
+// nodeRequest creates the text of a request for a certificate, and the key.
 func nodeRequest(t *testing.T, template x509.CertificateRequest) (request, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -51,7 +51,7 @@ func nodeRequest(t *testing.T, template x509.CertificateRequest) (request, key [
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// nodeKubeconfig gets a credential for a node as OVN's agent has it, from the API server's own signer, and returns the path of a
+// nodeKubeconfig requests the credential of a node, like that of OVN's agent, from the API server's own signer, and returns the path of a
 // kubeconfig with it.
 func nodeKubeconfig(t *testing.T, node string) string {
 	t.Helper()
@@ -85,7 +85,7 @@ func nodeKubeconfig(t *testing.T, node string) string {
 	return path
 }
 
-// signerWorld makes what OVN-Kubernetes would: its namespace, the authority, and the right of nodes to request certificates.
+// signerWorld creates objects of OVN-Kubernetes: its namespace, the CA, and the permission of nodes to request certificates.
 func signerWorld(t *testing.T) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "e2e-ovn-nodes"}, Rules: []rbacv1.PolicyRule{
@@ -106,7 +106,7 @@ func signerWorld(t *testing.T) {
 	applyPKI(t, signerNamespace, "signer", "")
 }
 
-// nodeCreates has a node create a request with kubectl, as its pod of IPsec does, and returns its name.
+// nodeCreates makes a node create a request with kubectl, as its pod of IPsec does, and returns its name.
 func nodeCreates(t *testing.T, kubeconfig string, request []byte) string {
 	t.Helper()
 	object := fmt.Sprintf(`
@@ -145,10 +145,10 @@ func TestANodesCertificateIsSignedAndItsLiesAreDenied(t *testing.T) {
 	}
 	pki, err := readPKI(t.Context(), signerNamespace, "signer")
 	if err != nil || issued[0].CheckSignatureFrom(pki.bundle[0]) != nil {
-		t.Errorf("the certificate is not signed by the authority: %v", err)
+		t.Errorf("the certificate is not signed by the CA: %v", err)
 	}
 	if life := issued[0].NotAfter.Sub(issued[0].NotBefore); life > 30*24*time.Hour || issued[0].IsCA || issued[0].Subject.CommonName != "worker-0" {
-		t.Errorf("%s lives for %s", issued[0].Subject, life)
+		t.Errorf("%s is valid for %s", issued[0].Subject, life)
 	}
 	for _, lie := range []struct {
 		request      x509.CertificateRequest
@@ -166,7 +166,7 @@ func TestANodesCertificateIsSignedAndItsLiesAreDenied(t *testing.T) {
 	denied(t, nodeCreates(t, lab.Kubeconfig(), good), "CSRInvalidUser", "is not system:ovn-node:<existing node> in group system:ovn-nodes")
 	degraded, err := lab.Kubectl(t.Context(), "get", "clusteroperator", "network", "-o", `jsonpath={.status.conditions[?(@.type=="Degraded")].status}`)
 	if err != nil || degraded != "False" {
-		t.Errorf("lies of nodes degrade the cluster: %q, %v", degraded, err)
+		t.Errorf("invalid requests of nodes degrade the cluster: %q, %v", degraded, err)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestChangedTLSProfileStartsTheOperatorAgain: in order, and without touching the network. Only the proxies of metrics, which serve with the
-// profile, are replaced.
+// TestChangedTLSProfileStartsTheOperatorAgain tests that the operator shuts down and restarts without a change of the network. Only the
+// proxies of metrics, which use the profile, are replaced.
 func TestChangedTLSProfileStartsTheOperatorAgain(t *testing.T) {
 	before := networkPods(t)
 	for _, profile := range []*configv1.TLSSecurityProfile{{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}, nil} {
@@ -45,7 +45,7 @@ func TestChangedTLSProfileStartsTheOperatorAgain(t *testing.T) {
 			}
 			return lab.Settled(ctx)
 		})
-		kit.Eventually(t, time.Minute, "the proxies of metrics follow the profile", func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "the proxies of metrics use the profile", func(ctx context.Context) error {
 			var d appsv1.DaemonSet
 			if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: kit.FlannelNamespace, Name: "flannel-metrics"}, &d); err != nil {
 				return err

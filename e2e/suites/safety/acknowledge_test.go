@@ -11,15 +11,15 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// plan is what cno plan -o json answers.
+// plan is the output of cno plan -o json.
 type plan struct {
-	Verdict         string
+	Decision        string
 	Acknowledgement string
-	Changes         []struct{ Field, Verdict, Rule, Disruption string }
+	Changes         []struct{ Field, Decision, Rule, Disruption string }
 	Objects         []struct{ Action, Kind, Namespace, Name, Diff string }
 }
 
-// planned is the plan for a configuration, with any verdict.
+// planned is the plan for a configuration, with any decision.
 func planned(t *testing.T, input string) plan {
 	t.Helper()
 	out, _, err := lab.CNO(context.Background(), input, "plan", "-f", "-", "-o", "json")
@@ -38,15 +38,15 @@ func TestADisruptiveChangeIsMadeOnceItIsAcknowledged(t *testing.T) {
 	back(t)
 	vxlan := network("", "backend: vxlan")
 	p := planned(t, vxlan)
-	if p.Verdict != "needs-acknowledgement" || p.Acknowledgement == "" {
-		t.Fatalf("the plan says %+v", p)
+	if p.Decision != "needs-acknowledgement" || p.Acknowledgement == "" {
+		t.Fatalf("the plan is %+v", p)
 	}
 	if out := cno(t, 1, vxlan, "apply", "-f", "-", "--force-conflicts"); !strings.Contains(out, p.Acknowledgement) {
 		t.Errorf("without an acknowledgement:\n%s", out)
 	}
 	cno(t, 1, vxlan, "apply", "-f", "-", "--force-conflicts", "--acknowledge", strings.Repeat("0", 32))
 	if err := lab.Mesh(t.Context(), pods); err != nil {
-		t.Errorf("what is refused changes something: %v", err)
+		t.Errorf("a refused edit changes the cluster: %v", err)
 	}
 	cno(t, 0, vxlan, "apply", "-f", "-", "--force-conflicts", "--watch", "--acknowledge", p.Acknowledgement)
 	kit.Eventually(t, time.Minute, "pods reach one another through vxlan", func(ctx context.Context) error { return lab.Mesh(ctx, pods) })

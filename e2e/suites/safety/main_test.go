@@ -1,6 +1,5 @@
-// Package safety holds the promises about changes of a network in use: what is unsafe does not get in, what an edit does
-// is known beforehand, and what goes wrong stops, is told, and can be taken back. The tests share one lab, one after the other;
-// each leaves the network as it found it.
+// Package safety tests changes of a network in use: unsafe ones are refused, the effect of an edit is previewed, and a failed rollout stops,
+// is reported, and can be rolled back. The tests share one lab, one after the other; each restores the network.
 package safety
 
 import (
@@ -37,7 +36,7 @@ spec:
 	return text
 }
 
-// cno runs cno, and fails the test unless its exit status is as wanted.
+// cno runs cno, and fails the test unless it has the expected exit status.
 func cno(t *testing.T, status int, input string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -52,7 +51,7 @@ func cno(t *testing.T, status int, input string, args ...string) string {
 	return out
 }
 
-// back puts the network back as the lab was made with it.
+// back restores the network with which the lab was created.
 func back(t *testing.T) {
 	t.Cleanup(func() {
 		plan := planned(t, network("", ""))

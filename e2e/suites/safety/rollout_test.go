@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// upgrade has the operator work with another image of flannel's agents, and puts it back when the test ends.
+// upgrade makes the operator use another image of flannel's agents, and restores the previous one when the test ends.
 func upgrade(t *testing.T, image string) {
 	t.Helper()
 	set := func(ctx context.Context, value string) {
@@ -32,7 +32,7 @@ func upgrade(t *testing.T, image string) {
 	})
 }
 
-// agents are the images of flannel's pods, by node.
+// agents returns the images of flannel's pods, by node.
 func agents(ctx context.Context) (map[string]string, error) {
 	out, err := lab.Kubectl(ctx, "-n", kit.FlannelNamespace, "get", "pods", "-l", "app=flanneld",
 		"-o", `jsonpath={range .items[*]}{.spec.nodeName}={.spec.containers[0].image}{"\n"}{end}`)
@@ -62,7 +62,7 @@ func brokenOn(ctx context.Context) (int, error) {
 func TestABadUpgradeStopsAtTheFirstNode(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	upgrade(t, broken)
-	kit.Eventually(t, time.Minute, "the new image goes to a node", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the new image is rolled out to a node", func(ctx context.Context) error {
 		if n, err := brokenOn(ctx); err != nil || n == 0 {
 			return fmt.Errorf("it is on %d nodes: %w", n, err)
 		}
@@ -80,12 +80,13 @@ func TestABadUpgradeStopsAtTheFirstNode(t *testing.T) {
 }
 
 func TestAHungRolloutIsTakenBackByItself(t *testing.T) {
+	kit.Full(t)
 	back(t)
 	cno(t, 0, network("  rollout: {autoRollback: true, progressDeadlineSeconds: 30}\n", ""), "apply", "-f", "-", "--force-conflicts", "--watch")
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	upgrade(t, broken)
-	kit.Eventually(t, 3*time.Minute, "the bad version is taken back", func(ctx context.Context) error {
-		return lab.Says(ctx, "Degraded", "True", "RolledBack", "retried with the next version")
+	kit.Eventually(t, 3*time.Minute, "the bad version is rolled back", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "Degraded", "True", "RolledBack", "retried with the next version")
 	})
 	kit.Eventually(t, time.Minute, "all agents run the image that works", func(ctx context.Context) error {
 		n, err := brokenOn(ctx)

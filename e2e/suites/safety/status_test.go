@@ -20,7 +20,7 @@ type row struct {
 
 var gap = regexp.MustCompile(` {2,}`)
 
-// is reports what in a table is not as it should be.
+// is returns an error if the row is not in a table.
 func (r row) is(table string) error {
 	for line := range strings.Lines(table) {
 		cells := gap.Split(strings.TrimSpace(line), 7)
@@ -34,14 +34,14 @@ func (r row) is(table string) error {
 		}
 		said := strings.Join(cells[6:], "")
 		if i := slices.IndexFunc(r.message, func(word string) bool { return !strings.Contains(said, word) }); i >= 0 {
-			return fmt.Errorf("%s: the message does not have %q: %q", r.name, r.message[i], said)
+			return fmt.Errorf("%s: the message does not contain %q: %q", r.name, r.message[i], said)
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no row for %s", r.name)
+	return fmt.Errorf("the row %s is missing", r.name)
 }
 
-// shows waits until cno status ends with a status and has rows, and prints what it shows.
+// shows waits until cno status has an exit status and prints some rows, and logs the table.
 func shows(t *testing.T, limit time.Duration, status int, rows ...row) {
 	t.Helper()
 	var table string
@@ -66,7 +66,7 @@ func shows(t *testing.T, limit time.Duration, status int, rows ...row) {
 	t.Logf("exit status %d\n%s", status, table)
 }
 
-// impatient has rollouts count as hung after half a minute, and puts the network back when the test ends.
+// impatient lets rollouts count as stalled after half a minute, and restores the network when the test ends.
 func impatient(t *testing.T, spec string) {
 	t.Helper()
 	back(t)
@@ -83,6 +83,7 @@ func TestStatusOfAHealthyClusterHasARowForEachComponent(t *testing.T) {
 }
 
 func TestStatusSaysWhyAnOperandCrashes(t *testing.T) {
+	kit.Full(t)
 	// A figure that kube-proxy takes and then cannot set, in its init container: no pod here may write it.
 	impatient(t, "  kubeProxyConfig: {proxyArguments: {conntrack-max-per-core: [\"32768\"]}}\n")
 	why := []string{`DaemonSet "openshift-kube-proxy/openshift-kube-proxy"`, "on node ", "is in CrashLoopBackOff State (container init ended with exit code 1", "nf_conntrack_max"}
@@ -93,6 +94,7 @@ func TestStatusSaysWhyAnOperandCrashes(t *testing.T) {
 }
 
 func TestStatusSaysWhichImageIsWrong(t *testing.T) {
+	kit.Full(t)
 	impatient(t, "")
 	upgrade(t, broken)
 	why := []string{`DaemonSet "openshift-flannel/flanneld"`, "on node ", "is in ImagePullBackOff State", broken}

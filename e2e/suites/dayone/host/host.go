@@ -72,7 +72,7 @@ func (h *Host) Boot() {
 	if err := h.init.Start(); err != nil {
 		h.t.Fatalf("boot %s: %v", h.Name, err)
 	}
-	h.Eventually(10*time.Second, "the host "+h.Name+" is up", func() error {
+	h.Eventually(time.Minute, "the host "+h.Name+" is up", func() error {
 		pid, err := child(h.init.Process.Pid)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out.String())

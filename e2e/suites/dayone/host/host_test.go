@@ -36,7 +36,7 @@ func TestHostLosesEverythingButItsDiskWithThePower(t *testing.T) {
 		}
 		h.Run("ip", "address", "add", "192.168.111.110/24", "dev", "enp2s0")
 		h.Run("ip", "link", "set", "enp2s0", "up")
-		h.Eventually(5*time.Second, "the router answers", func() error { return h.Ping(s.Router) })
+		h.Eventually(time.Minute, "the router answers", func() error { return h.Ping(s.Router) })
 		if out, _ := h.Try("cat", "/run/gone"); out != "" && out[0] == 'g' {
 			t.Error("/run was kept")
 		}
@@ -62,6 +62,6 @@ func TestHostRunsRealDaemons(t *testing.T) {
 	h.Run("ovs-vsctl", "add-br", "br-ex", "--", "set", "bridge", "br-ex", "datapath_type=netdev")
 	h.Run("ip", "link", "show", "br-ex")
 	h.Run("nmcli", "connection", "add", "type", "ethernet", "ifname", "enp2s0", "con-name", "wired", "ipv4.method", "auto")
-	h.Eventually(20*time.Second, "the lease is there", func() error { return h.Ping(s.Router) })
+	h.Eventually(time.Minute, "the lease is there", func() error { return h.Ping(s.Router) })
 	t.Log(h.Run("nmcli", "device"), h.Run("cat", "/etc/resolv.conf"))
 }

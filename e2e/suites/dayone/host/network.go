@@ -78,7 +78,7 @@ func (h *Host) plug(s *Segment, card, cable, mac string) error {
 	}
 	defer inSwitch.Close()
 	// The kernel takes down the pair of the life before when it comes to it; no one waits for that.
-	h.Eventually(30*time.Second, "the old end of "+cable+" is gone", func() error {
+	h.Eventually(time.Minute, "the old end of "+cable+" is gone", func() error {
 		old, err := inSwitch.LinkByName(cable)
 		if err != nil {
 			return nil

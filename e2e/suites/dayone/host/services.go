@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// managerConfig is what a node has, and what a host of a test needs besides: messages on standard error, no
-// authorization daemon, no configuration out of nowhere for cards without a profile.
+// managerConfig is the configuration of a node, with the additions for a test: messages on standard error, no authorization daemon, no
+// automatic configuration of cards without a profile.
 const managerConfig = `[main]
 plugins=keyfile
 dhcp=internal
@@ -35,7 +35,7 @@ type Daemon struct {
 	done chan struct{}
 }
 
-// Kill ends the daemon without warning, and returns when it has let go of everything.
+// Kill ends the daemon with SIGKILL, and returns when its files and sockets are closed.
 func (d *Daemon) Kill() {
 	select {
 	case <-d.done: // with the host's power, perhaps; its number may be another's by now
@@ -50,7 +50,7 @@ func (d *Daemon) Kill() {
 	}
 }
 
-// Wait waits for the end of a program that ends by itself.
+// Wait waits until the program exits.
 func (d *Daemon) Wait() { <-d.done }
 
 // Signal sends a signal to the daemon, which must run.
@@ -62,13 +62,13 @@ func (d *Daemon) Signal(signal syscall.Signal) error {
 	return syscall.Kill(pid, signal)
 }
 
-// holdsFiles reports whether a process has not come so far in its end that its files and sockets are closed.
+// holdsFiles reports whether a process that ends still has open files or sockets.
 func holdsFiles(pid int) bool {
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return err == nil && len(files) > 0
 }
 
-// Start starts a daemon. What it prints is shown when the test fails.
+// Start starts a daemon. Its output is logged when the test fails.
 func (h *Host) Start(name string, args ...string) *Daemon {
 	h.t.Helper()
 	d := &Daemon{cmd: h.Command(context.Background(), name, args...), done: make(chan struct{})}
@@ -95,7 +95,7 @@ func (h *Host) StartBus() {
 	h.t.Helper()
 	h.Run("sh", "-c", "rm -rf /run/dbus && mkdir -p /run/dbus && dbus-uuidgen --ensure=/etc/machine-id")
 	h.Start("dbus-daemon", "--system", "--nofork", "--nopidfile", "--address=unix:path=/run/dbus/system_bus_socket")
-	h.Eventually(10*time.Second, "the message bus answers", func() error {
+	h.Eventually(time.Minute, "the message bus answers", func() error {
 		_, err := os.Stat(h.Path("/run/dbus/system_bus_socket"))
 		return err
 	})
@@ -111,7 +111,7 @@ func (h *Host) StartManager(dns bool) *Daemon {
 	h.Write("/etc/NetworkManager/NetworkManager.conf", fmt.Sprintf(managerConfig, mode), 0o644)
 	h.awaitNameless("org.freedesktop.NetworkManager")
 	d := h.Start("NetworkManager", "--debug")
-	h.Eventually(20*time.Second, "NetworkManager has started", func() error {
+	h.Eventually(time.Minute, "NetworkManager has started", func() error {
 		out, err := h.Try("nmcli", "--get-values", "STARTUP", "general")
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (h *Host) StartManager(dns bool) *Daemon {
 // and the next one gives up at once if its name is taken.
 func (h *Host) awaitNameless(name string) {
 	h.t.Helper()
-	h.Eventually(20*time.Second, "the bus has forgotten the last owner of "+name, func() error {
+	h.Eventually(time.Minute, "the bus has forgotten the last owner of "+name, func() error {
 		out, err := h.Try("dbus-send", "--system", "--print-reply=literal", "--dest=org.freedesktop.DBus",
 			"/org/freedesktop/DBus", "org.freedesktop.DBus.NameHasOwner", "string:"+name)
 		if err == nil && strings.TrimSpace(out) != "boolean false" {
@@ -151,7 +151,7 @@ func (h *Host) StartDatabase() {
 	h.Run("sh", "-c", "[ -e /etc/openvswitch/conf.db ] || ovsdb-tool create /etc/openvswitch/conf.db /usr/share/openvswitch/vswitch.ovsschema")
 	h.Start("ovsdb-server", "/etc/openvswitch/conf.db", "--remote=punix:/run/openvswitch/db.sock",
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options", "--pidfile=/run/openvswitch/ovsdb-server.pid")
-	h.Eventually(10*time.Second, "the database of Open vSwitch answers", func() error {
+	h.Eventually(time.Minute, "the database of Open vSwitch answers", func() error {
 		_, err := h.Try("ovs-vsctl", "--no-wait", "--timeout=1", "init")
 		return err
 	})
@@ -161,8 +161,11 @@ func (h *Host) StartDatabase() {
 func (h *Host) StartSwitchDaemon() {
 	h.t.Helper()
 	h.Start("ovs-vswitchd", "--disable-system", "unix:/run/openvswitch/db.sock", "--pidfile=/run/openvswitch/ovs-vswitchd.pid")
-	h.Eventually(10*time.Second, "Open vSwitch works", func() error {
-		_, err := h.Try("ovs-vsctl", "--timeout=1", "show")
+	h.Eventually(time.Minute, "Open vSwitch works", func() error {
+		out, err := h.Try("ovs-vsctl", "--timeout=1", "get", "Open_vSwitch", ".", "datapath_types")
+		if err == nil && strings.Trim(out, "[]\n ") == "" {
+			err = errors.New("ovs-vswitchd has not started")
+		}
 		return err
 	})
 }
