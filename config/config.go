@@ -1,4 +1,4 @@
-// Package config holds the manifests that install the operator, as the directories beside it have them for kustomize.
+// Package config embeds the manifests that install the operator, which are also bases for kustomize.
 package config
 
 import (
@@ -9,14 +9,14 @@ import (
 //go:embed admission/*.yaml crds/*.yaml default/*.yaml operator/*.yaml rbac/*.yaml
 var files embed.FS
 
-// Files returns the manifests of config/default and of the directories that it is made of. Those of the operator's own
-// CRDs are in package api/crds.
+// Files returns the manifests of config/default and of the directories that it includes. The operator's own CRDs are in
+// package api/crds.
 func Files() fs.FS { return files }
 
 //go:embed samples/*.yaml
 var samples embed.FS
 
-// Samples returns examples of the operator's kinds, by the names of their files.
+// Samples returns examples of the operator's kinds, by file name.
 func Samples() (map[string][]byte, error) {
 	names, err := fs.Glob(samples, "samples/*.yaml")
 	if err != nil {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the programs of cmd/, all of them or those that are named, to _output/<os>/<arch>/ (or to $OUT). $GOOS and $GOARCH
+# Builds the binaries of cmd/, all or the given ones, to _output/<os>/<arch>/ (or to $OUT). $GOOS and $GOARCH
 # choose the platform, $VERSION the version that is linked in, and $LDFLAGS are further flags of the linker.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ ldflags="$ldflags ${LDFLAGS:-}"
 mkdir -p "$out"
 echo "building $* to $out"
 CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o "$out/" $(printf './cmd/%s ' "$@")
-# The names under which kubectl finds cno, and completes it.
+# The names under which kubectl finds cno and its completion.
 if [ -f "$out/cno" ]; then
 	ln -sf cno "$out/kubectl-cno"
 	ln -sf cno "$out/kubectl_complete-cno"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds images from their Dockerfiles, all of them or those that are named, with podman or with $BUILDCMD
+# Builds images from their Dockerfiles, all or the given ones, with podman or with $BUILDCMD
 # (BUILDCMD="docker build"). "make images" builds the same without a container engine.
 set -eu
 cd "$(dirname "$0")/.."

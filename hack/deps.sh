@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The Debian packages that tests of kernel code and of pages in a browser need: installed when root, else named. And nmcli and promtool, which are not installed.
+# Installs the Debian packages that tests of kernel code and of pages in a browser need; without root, it prints the missing ones. It also
+# unpacks nmcli and promtool without installing them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 install_missing() {
@@ -11,7 +12,7 @@ install_missing() {
   [ "$(id -u)" -eq 0 ] || { echo "missing Debian packages: ${missing[*]}; install them, or run this as root" >&2; exit 1; }
   echo "installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  # No package is to start a daemon on this machine: tests start their own, in namespaces.
+  # Packages must not start daemons on this machine: tests start their own, in namespaces.
   if [ ! -e /usr/sbin/policy-rc.d ]; then
     trap 'rm -f /usr/sbin/policy-rc.d' EXIT
     printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Loads the images of a release into a containerd of its own, for each architecture, and checks that each is then named by the
-# digest that install.yaml has.
+# Loads the images of a release into a separate containerd, for each architecture, and checks that each has the digest that
+# install.yaml has.
 #   load-images.sh DIR
 set -euo pipefail
 dir=$(realpath "$1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of an nmcli, which tests ask whether NetworkManager reads a keyfile: the one installed, or else that of Debian's
-# packages, unpacked below DIR (default: the user's cache) without installing them. Nothing of it starts a daemon.
+# Prints the path of nmcli, with which tests check whether NetworkManager reads a keyfile: the installed one, or else that of Debian's
+# packages, unpacked below DIR (default: the user's cache) without installing them. It starts no daemon.
 set -eu
 if command -v nmcli; then exit 0; fi
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ if [ ! -x "$dir/nmcli" ]; then
     trap 'rm -f "$new"' EXIT
     printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$lib" "$root/usr/bin/nmcli" > "$new"
     chmod 755 "$new"
-    # What nmcli needs beside, where a smaller system does not have it.
+    # Libraries of nmcli that a minimal system does not have.
     if ! "$new" --version >/dev/null 2>&1; then
       [ "$(id -u)" -eq 0 ] || { echo "nmcli of $dir does not run; install libglib2.0-0 and libreadline8" >&2; exit 1; }
       apt-get install -qq -y --no-install-recommends libglib2.0-0 libreadline8 >&2

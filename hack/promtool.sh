@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of a promtool, with which tests evaluate the alerts: the one installed, or else that of Debian's package
+# Prints the path of promtool, with which tests evaluate the alerts: the installed one, or else that of Debian's package
 # prometheus, unpacked in the user's cache without installing it.
 set -eu
 if command -v promtool; then exit 0; fi

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// comparison is what one figure of a benchmark is compared with.
+// comparison compares one figure of a benchmark with a goal or another figure.
 type comparison struct {
 	// benchmark is its name without "Benchmark", unit the one of the figure.
 	benchmark, unit string
 	what            string
-	// goal is what the figure has to reach; -1 is none.
+	// goal is the limit for the figure; -1 is none.
 	goal float64
-	// other is the figure beside it, 0 is none; otherUnit is a unit that the same run reports instead.
+	// other is the figure to compare with, 0 is none; otherUnit is a unit of the same run to compare with instead.
 	other     float64
 	otherUnit string
 	// otherBenchmark is the benchmark of otherUnit; empty is the same one.
 	otherBenchmark string
-	// whose figure that is.
+	// whose is the source of that figure.
 	whose string
-	// more is true if more is better.
+	// more is true if higher figures are better.
 	more bool
 }
 
@@ -29,8 +29,8 @@ const (
 	none    = -1
 )
 
-// comparisons are all figures that have a goal or something beside them, in the order of the table. The peer is the
-// operator that OpenShift ships, measured on the same kind of machine; docs/benchmarks.md says how.
+// comparisons are all figures with a goal or a figure to compare with, in the order of the table. The peer is the operator that OpenShift
+// ships, measured on the same kind of machine; docs/benchmarks.md has the method.
 func comparisons() []comparison {
 	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), trafficFigures())
 }
@@ -68,7 +68,7 @@ func largeFigures() []comparison {
 
 func partFigures() []comparison {
 	return []comparison{
-		{benchmark: "Admission/policies=true", unit: "ns/op", what: "a request that the policies judge", goal: none,
+		{benchmark: "Admission/policies=true", unit: "ns/op", what: "a request that the policies evaluate", goal: none,
 			otherUnit: "ns/op", otherBenchmark: "Admission/policies=false", whose: sameRun + ", without policies"},
 		{benchmark: "PlanOfOneChange/plan", unit: "ns/op", what: "plan of one change on a live cluster", goal: none,
 			otherUnit: "ns/op", otherBenchmark: "PlanOfOneChange/one-by-one", whose: sameRun + ", every object in a dry run"},

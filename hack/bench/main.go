@@ -1,13 +1,13 @@
-// Command bench runs every benchmark of the repository, one package after another, and prints what each measured beside
-// its goal and beside the figure it is compared with, as a ratio.
+// Command bench runs every benchmark of the repository, one package after another, and prints each figure with its goal, the figure to
+// compare with, and the ratio.
 //
 //	go run ./hack/bench [-run REGEXP] [-table FILE] [-record] [DIRECTORY...]
 //
-// Without directories it looks for benchmarks in all of them, those in the lab included. A benchmark that fails does not keep
-// the others from running; the command then ends with an error and names it. It also ends with an error if a figure differs
-// by more than a factor of three from the recorded one, since the page is wrong then: repair the cause, or record what is true now
-// with -record, which writes hack/bench/recorded.json and the table of docs/benchmarks.md. -run selects benchmarks as the
-// flag -bench of go test does, -table has the table of the run written to a file as well.
+// Without directories it runs the benchmarks of all of them, including those in the lab. If a benchmark fails, the others still run, and the
+// command ends with an error that names it. It also ends with an error if a figure differs by more than a factor of three from the
+// recorded one, since the page is out of date then: repair the cause, or record the new figures with -record, which writes
+// hack/bench/recorded.json and the table of docs/benchmarks.md. -run selects benchmarks like the flag -bench of go test, -table also
+// writes the table of the run to a file.
 package main
 
 import (
@@ -115,12 +115,12 @@ func withBenchmarks(root string) ([]string, error) {
 	return append(directories, lab...), err
 }
 
-// measure runs the benchmarks of one directory and returns what they report. Their output is shown as it comes.
+// measure runs the benchmarks of one directory and returns their results. It prints their output.
 func measure(ctx context.Context, directory, selected string, show io.Writer) ([]result, error) {
 	arguments := []string{"test", "-run", "^$", "-bench", selected, "-benchmem", "-timeout", "40m"}
 	dir, directory := ".", filepath.ToSlash(directory)
 	if rest, lab := strings.CutPrefix(directory, "e2e/"); lab {
-		// One turn in the lab is many operations already.
+		// One iteration in the lab has many operations.
 		dir, directory, arguments = "e2e", rest, append(arguments, "-benchtime", "1x")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(arguments, "./"+strings.TrimPrefix(directory, "./"))...)

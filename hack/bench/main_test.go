@@ -18,7 +18,7 @@ func TestALineOfGoTestIsReadWithAllItsFigures(t *testing.T) {
 	}
 	for _, line := range []string{"PASS", "ok  \tx\t1.2s", "BenchmarkOperator", "Benchmarks are run", "--- FAIL: BenchmarkX-2 (0.01 s) x", ""} {
 		if _, ok := parse("x", line); ok {
-			t.Errorf("%q is no figure", line)
+			t.Errorf("%q is parsed as a result", line)
 		}
 	}
 }
@@ -26,15 +26,15 @@ func TestALineOfGoTestIsReadWithAllItsFigures(t *testing.T) {
 func TestAFigureStandsBesideWhatItIsComparedWith(t *testing.T) {
 	for _, c := range []struct{ why, line, want string }{
 		{"a goal that is reached", "BenchmarkOperator/field-changed-2 1 93 p99-ms", "| 93 ms | 150 ms | 28 s, peer | 301 × |"},
-		{"a goal that is missed is told", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
+		{"a goal that is missed is marked", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
 		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | none at all |"},
 		{"the other figure comes from the same run", "BenchmarkPodToPodAcrossNodes/one-CPU-2 1 15 pod-rtt-us 10 node-rtt-us", "| 15 µs | - | 10 µs, same run, nodes | 0.67 × |"},
-		{"a figure that a benchmark did not report is told", "BenchmarkOperator/restart-2 1 5 writes", "| not reported |"},
+		{"a figure that a benchmark did not report is named", "BenchmarkOperator/restart-2 1 5 writes", "| not reported |"},
 		{"a benchmark that nothing is compared with is shown", "BenchmarkOther-2 1 5 ns/op", "| x `Other` | 0.005 µs |"},
 	} {
 		r, _ := parse("x", c.line)
 		if got := table([]result{r}); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %q is not in\n%s", c.why, c.want, got)
+			t.Errorf("%s: %q is missing in\n%s", c.why, c.want, got)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestEveryComparisonNamesABenchmarkThatExists(t *testing.T) {
 	for _, c := range comparisons() {
 		name, _, _ := strings.Cut(c.benchmark, "/")
 		if !strings.Contains(sources.String(), "func Benchmark"+name+"(") {
-			t.Errorf("there is no benchmark %s", name)
+			t.Errorf("benchmark %s does not exist", name)
 		}
 	}
 }

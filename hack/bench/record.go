@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// The record of what was measured last, and the page that shows it, from the root of the repository.
+// The record of the last results, and the page with its table, relative to the root of the repository.
 const (
 	recordFile = "hack/bench/recorded.json"
 	pageFile   = "docs/benchmarks.md"
 )
 
-// mostFactor is by how much a figure may differ from the recorded one, in either direction.
+// mostFactor is the factor by which a figure may differ from the recorded one, in either direction.
 const mostFactor = 3
 
-// record is what benchmarks reported when they were recorded.
+// record has the recorded results of benchmarks.
 type record struct {
-	// Machine and Date are of the last recording.
+	// Machine and Date are those of the last recording.
 	Machine string           `json:"machine"`
 	Date    string           `json:"date"`
 	Results []recordedResult `json:"results"`
@@ -54,8 +54,8 @@ func readRecord(file string) (record, error) {
 	return r, err
 }
 
-// with returns the record with what a run has measured in place of what it had for the same benchmarks. The results are sorted,
-// so that the order of the runs makes no difference.
+// with returns the record with the results of a run in place of those of the same benchmarks. The results are sorted, so that they do not
+// depend on the order of the runs.
 func (r record) with(measured []result, now time.Time) record {
 	out := record{Machine: machine(), Date: now.Format(time.DateOnly)}
 	for _, m := range measured {
@@ -149,7 +149,7 @@ func (r record) shownIn(page string) (string, error) {
 	return before + beginMark + "\n" + text + "\n" + endMark + after, nil
 }
 
-// machine describes this one by its processors, its memory and its kernel.
+// machine describes this machine by its processors, its memory and its kernel.
 func machine() string {
 	model, memory, kernel := "unknown processor", "", ""
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -12,7 +12,7 @@ func line(t *testing.T, text string) result {
 	t.Helper()
 	r, ok := parse("x", text)
 	if !ok {
-		t.Fatalf("%q is no result", text)
+		t.Fatalf("%q is not parsed as a result", text)
 	}
 	return r
 }

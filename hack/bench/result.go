@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// result is what one benchmark reported: a figure for each of its units.
+// result is that of one benchmark: a figure for each of its units.
 type result struct {
 	directory, name string
 	// units are in the order in which they were reported.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// table prints all figures that are compared, and below them the benchmarks that have nothing beside them.
+// table prints all figures that are compared, and below them the benchmarks without a comparison.
 func table(all []result) string {
 	byName := map[string]result{}
 	for _, r := range all {
@@ -32,7 +32,7 @@ func table(all []result) string {
 	return out.String()
 }
 
-// row is one line of the table. A goal that is missed is told.
+// row returns one line of the table. It marks a missed goal.
 func (c comparison) row(r result, byName map[string]result) string {
 	measured, ok := r.figures[c.unit]
 	if !ok {
@@ -59,7 +59,7 @@ func (c comparison) row(r result, byName map[string]result) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", c.what, figure(measured, c.unit), goal, beside, c.ratio(measured, other))
 }
 
-// ratio is how many times better the figure is than the one beside it: less than 1 is worse.
+// ratio returns the factor by which the figure is better than the one to compare with: less than 1 is worse.
 func (c comparison) ratio(measured, other float64) string {
 	if c.more {
 		measured, other = other, measured
@@ -73,7 +73,7 @@ func (c comparison) ratio(measured, other float64) string {
 	return short(other/measured) + " ×"
 }
 
-// figure writes a figure with its unit, times in what they are read best in.
+// figure formats a figure with its unit, and a time in the most readable unit.
 func figure(f float64, unit string) string {
 	millis := strings.HasSuffix(unit, "-ms")
 	switch {
@@ -105,7 +105,7 @@ func figure(f float64, unit string) string {
 	return short(f)
 }
 
-// short writes three digits that count, or all of those before the point.
+// short formats three significant digits, or all digits before the decimal point.
 func short(f float64) string {
 	switch {
 	case f >= 100 || f == float64(int64(f)):
@@ -116,12 +116,12 @@ func short(f float64) string {
 	return fmt.Sprintf("%.2g", f)
 }
 
-// everything is all figures of a benchmark.
+// everything returns all figures of a benchmark.
 func (r result) everything() string {
 	var parts []string
 	for _, unit := range r.units {
 		if unit == "ns/op" && r.figures[unit] == 0 {
-			continue // it was told to be left out
+			continue // skipped on request
 		}
 		text := figure(r.figures[unit], unit)
 		if unit != "ns/op" {

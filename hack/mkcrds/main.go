@@ -61,8 +61,7 @@ func allPlaced(placed map[string]bool) error {
 	return nil
 }
 
-// completed returns a CRD with its rules and the classes of its fields, and notes which places it has. What is in it
-// already is not written twice.
+// completed returns a CRD with its rules and the classes of its fields, and records the places it has. It is idempotent.
 func completed(content []byte, placed map[string]bool) ([]byte, error) {
 	var crd map[string]any
 	if err := yaml.Unmarshal(content, &crd); err != nil {
@@ -158,7 +157,7 @@ func (c completion) classify(path string, schema map[string]any) {
 
 const sentenceBegin = "Change class: "
 
-// sentence is what the description of a field says of its changes.
+// sentence returns the sentence about changes of a field for its description.
 func sentence(f provider.Field) string {
 	class, disruption := string(f.Class), string(f.Disruption)
 	switch {
@@ -177,7 +176,7 @@ func sentence(f provider.Field) string {
 	return fmt.Sprintf("%s%s; disruption: %s.", sentenceBegin, class, disruption)
 }
 
-// object is the object at a path of names; nil if there is none.
+// object returns the object at a path of names; nil if there is none.
 func object(at map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		at, _ = at[name].(map[string]any)

@@ -18,7 +18,7 @@ import (
 // ofOpenShift begin the places whose rules come with OpenShift's own types.
 var ofOpenShift = []string{"spec.defaultNetwork.ovnKubernetesConfig.", "spec.additionalRoutingCapabilities.", "status."}
 
-// TestTheDefinitionsHaveTheRulesOfTheTable compares what is committed with the tables: hack/generate.sh writes it again.
+// TestTheDefinitionsHaveTheRulesOfTheTable compares the committed CRDs with the tables; hack/generate.sh writes them.
 func TestTheDefinitionsHaveTheRulesOfTheTable(t *testing.T) {
 	placed := map[string]bool{}
 	for name, crd := range definitions(t) {
@@ -85,7 +85,7 @@ func compare(t *testing.T, name, kind, path string, schema map[string]any, place
 	}
 }
 
-// TestDescriptionsEndWithTheClassOfTheTable: kubectl explain has what the operator does.
+// TestDescriptionsEndWithTheClassOfTheTable tests that kubectl explain has the class that the operator uses.
 func TestDescriptionsEndWithTheClassOfTheTable(t *testing.T) {
 	classes := 0
 	for name, crd := range definitions(t) {
@@ -136,7 +136,7 @@ func TestTheSentenceOfAClass(t *testing.T) {
 	}
 }
 
-// TestCompletingTwiceChangesNothing: the command may run on its own output.
+// TestCompletingTwiceChangesNothing tests that the command is idempotent.
 func TestCompletingTwiceChangesNothing(t *testing.T) {
 	for name := range definitions(t) {
 		content, err := os.ReadFile(name)

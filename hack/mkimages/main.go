@@ -1,5 +1,5 @@
-// Command mkimages builds the images of images/, all of them or those that are named, as docker-archive tars,
-// without a container engine or a registry. Programs must have been built before.
+// Command mkimages builds the images of images/, all or the given ones, as docker-archive tars, without a container engine or a
+// registry. The binaries must have been built before.
 //
 //	go run ./hack/mkimages [-root DIR] [-components DIR] [-version TAG] [NAME...]
 package main

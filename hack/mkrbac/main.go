@@ -1,4 +1,4 @@
-// Command mkrbac writes the roles that networks need of the operator's account, from what they declare.
+// Command mkrbac writes the roles that the operator's account needs for networks, from their declarations.
 //
 //	go run ./hack/mkrbac > config/rbac/networks.yaml
 package main

@@ -31,7 +31,7 @@ func TestAPageWithoutMarksIsAnError(t *testing.T) {
 	}
 }
 
-// Other pages name the class of each field, too: in the column Change.
+// Other pages have the class of each field in the column Change.
 func TestOtherPagesNameTheSameClasses(t *testing.T) {
 	fields := networks.Registry().Fields("")
 	for _, page := range []struct {
@@ -57,7 +57,7 @@ func TestOtherPagesNameTheSameClasses(t *testing.T) {
 			path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(cells[1]), "`"), "`")
 			said := strings.Trim(strings.TrimSpace(cells[page.column]), "[")
 			if said == "" || strings.HasPrefix(said, "see ") {
-				continue // it has fields of its own
+				continue // its fields have their own rows
 			}
 			rows++
 			f := provider.FieldOf(fields, page.prefix+strings.ReplaceAll(path, "[]", ""))

@@ -1,5 +1,5 @@
 // Command olmbundle writes the OLM bundle of a version with tags for images, into a directory, without building anything: for the
-// validators in e2e/olm, which need other versions of Kubernetes' modules. A release contains the same files with digests.
+// validators in e2e/olm, which require other versions of Kubernetes' modules. A release contains the same files with digests.
 //
 //	go run ./hack/olmbundle -version v0.2.0 DIR
 package main

@@ -119,7 +119,7 @@ func (b *build) namespace(of string) string {
 	return repository + "/releases/" + b.version + "/" + of + "/" + b.commit
 }
 
-// manifests writes what installs the operator, and the list of images.
+// manifests writes the manifests that install the operator, and the list of images.
 func (b *build) manifests(context.Context) error {
 	set := release.Set{Prefix: release.DefaultPrefix, Version: b.version, Digests: b.digests}
 	objects, err := release.Manifests(set, 2)
@@ -160,7 +160,7 @@ func (b *build) charts(set release.Set) error {
 	return nil
 }
 
-// bundle packs the bundle for Operator Lifecycle Manager, and writes what OLM does not create.
+// bundle packs the bundle for Operator Lifecycle Manager, and writes the objects that OLM does not create.
 func (b *build) bundle(set release.Set) error {
 	r := olm.Release{Images: set, Created: b.date, Repository: repository}
 	files, err := r.Files()
@@ -181,7 +181,7 @@ func (b *build) bundle(set release.Set) error {
 	return b.file("olm-prerequisites.yaml", content)
 }
 
-// pack makes an archive of files in a directory that has the archive's name.
+// pack creates an archive of files in a directory with the archive's name.
 func (b *build) pack(name string, files map[string][]byte) error {
 	var list []packed
 	for _, file := range slices.Sorted(maps.Keys(files)) {

@@ -1,4 +1,4 @@
-// Command release builds everything that a version is released with, into one directory. The same commit, Debian packages and
+// Command release builds all files of a release into one directory. The same commit, Debian packages and
 // Go release give the same bytes, wherever the checkout is.
 //
 //	go run ./hack/release -version v0.2.0 [-out DIR] [-url BASE] [-dirty] [-only IMAGE,...]
@@ -20,10 +20,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
-// repository is where the sources are, for those who read what a release says of itself.
+// repository is the URL of the sources in the metadata of a release.
 const repository = "https://github.com/cluster-network-operator/cno"
 
-// architectures are those that nodes have.
+// architectures are those of nodes.
 var architectures = []string{"amd64", "arm64"}
 
 func main() {
@@ -88,15 +88,15 @@ func run(ctx context.Context, version, out, url, only string, dirty bool) error 
 	return nil
 }
 
-// build is a run.
+// build is one run of the command.
 type build struct {
 	version, out, url string
-	// commit is what is built, date its time.
+	// commit is the commit to build, date its time.
 	commit string
 	date   time.Time
 	// only are the images to build; none means all, with all programs.
 	only []string
-	// work has what is not part of the release.
+	// work is the directory of files that are not part of the release.
 	work  string
 	start time.Time
 	// builder builds images. digests are those of the images by name.
@@ -110,7 +110,7 @@ func (b *build) progress(what string) {
 	fmt.Printf("[%5.1fs] %s\n", time.Since(b.start).Seconds(), what)
 }
 
-// source determines what is built. A release names a commit, so that there may be nothing that is not committed.
+// source determines the commit to build. Uncommitted changes are an error, because a release names a commit.
 func (b *build) source(ctx context.Context, dirty bool) error {
 	changes, err := b.output(ctx, nil, "git", "status", "--porcelain")
 	if err != nil {

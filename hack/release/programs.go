@@ -13,13 +13,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
-// notReleased are programs that only tests run; cno is built when the digests of the images are known.
+// notReleased are binaries that only tests run; cno is built once the digests of the images are known.
 var notReleased = []string{"cno", "toy-agent"}
 
-// programDir is where the programs for Linux on an architecture are.
+// programDir is the directory of the binaries for Linux on an architecture.
 func (b *build) programDir(arch string) string { return filepath.Join(b.work, "linux", arch) }
 
-// componentDir is where the lab's program puts programs of other modules.
+// componentDir is the directory to which the command lab writes binaries of other modules.
 func componentDir(arch string) string {
 	dir := filepath.Join("_output", "lab", "bin")
 	if arch != runtime.GOARCH {
@@ -128,7 +128,7 @@ func (b *build) parts() (programs, components []string, err error) {
 	return slices.Compact(programs), slices.Compact(components), nil
 }
 
-// platform is one that cno is built for.
+// platform is one for which cno is built.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
