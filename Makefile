@@ -9,19 +9,33 @@ ASSETS := $(CURDIR)/$(OUT)/lab/bin
 LAB    := $(OUT)/lab-bin/lab
 PREFIX ?= /usr/local
 export CNO_TEST_ASSETS := $(ASSETS)
+# Tests, images and the lab are built in the same way, so that each package is compiled once for all of them.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 
 # The modules: the programs, the lab with its suites, and what is tested with the libraries of other tools.
 MODULES   := . e2e e2e/packaging e2e/olm
 # How many packages are tested at a time, and those that take longest, which begin first. Many wait for servers and
 # the kernel more than they compute.
-SLOW      := ./internal/operator ./internal/testing/faults ./providers/flannel/controller ./internal/admission
+SLOW      := ./internal/operator ./internal/testing/faults ./internal/etcdcluster/etcdmanager ./internal/admission
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
-SUITES    := $(GOTESTSUM) -count=1 -timeout 60m
+SUITES    := $(GOTESTSUM) -count=1 -timeout 90m
 # How many suites run at a time, each in a lab of its own, and those that take longest, which begin first. Two labs wait enough to share
 # two processors; each takes about 1.5 GiB of memory.
 LABS      ?= 2
-LONG      := ./suites/network ./suites/openshift ./suites/install
+LONG      := ./suites/openshift ./suites/multinetwork
+ALL       := $(filter-out ./suites/dayone ./suites/network,$(patsubst e2e/%,./%,$(wildcard e2e/suites/*)))
+# Suites of which the quick tier has nothing: several control-plane nodes, a network that grows, and the lab itself.
+FULL_ONLY := ./suites/ha ./suites/growth ./suites/lab
+# suites runs the suites $(2), and that of each network in $(3), with the flags $(1); those of day one, which need no lab, run beside them.
+define suites
+cd e2e; $(SUITES) $(1) ./suites/dayone/... & dayone=$$!; failed=0; \
+(printf '$(SUITES) $(1) %s\n' $(LONG); \
+go run ./cmd/networks $(3) | sed 's|.*|NETWORK=& $(SUITES) $(1) ./suites/network|'; \
+printf '$(SUITES) $(1) %s\n' $(filter-out $(LONG),$(2))) | xargs -P $(LABS) -I{} sh -c '{}' || failed=$$?; \
+wait $$dayone || failed=$$?; exit $$failed
+endef
 LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 ##@ Main
@@ -38,20 +52,15 @@ test: deps test-assets ## Every test but those in the lab
 	@$(GOTESTSUM) -timeout 30m -p $(PACKAGES) $(SLOW) ./...
 	@cd e2e && $(GOTESTSUM) -timeout 30m ./lab/... ./kit ./networks ./cmd/...
 
-e2e: images $(LAB) ## Every promise in e2e/suites, in the lab, and the quick ones of each further network; NETWORK=TYPE: those of one network
+e2e: images $(LAB) ## The quick tier of e2e/suites, in the lab, on each network; NETWORK=TYPE: all promises of one network
 ifdef NETWORK
 	@cd e2e && $(SUITES) ./suites/network
 else
-	@cd e2e; $(SUITES) ./suites/dayone/... & dayone=$$!; failed=0; \
-	$(SUITES) -p $(LABS) $(LONG) $$(go list ./suites/... | grep -v -e /dayone -e /lab$$) || failed=$$?; \
-	go run ./cmd/networks quick | xargs -P $(LABS) -I{} env NETWORK={} $(SUITES) -short ./suites/network || failed=$$?; \
-	wait $$dayone || failed=$$?; exit $$failed
+	@$(call suites,-short,$(filter-out $(FULL_ONLY),$(ALL)),quick)
 endif
 
-e2e-all: e2e ## Also the promises that take too long for every change: all of each further network, and the lab itself
-	@cd e2e; failed=0; $(SUITES) ./suites/lab || failed=$$?; $(SUITES) -run InAnyOrder ./suites/network -exhaustive || failed=$$?; \
-	(go run ./cmd/networks quick && go run ./cmd/networks none) | xargs -P $(LABS) -I{} env NETWORK={} $(SUITES) ./suites/network -exhaustive || failed=$$?; \
-	exit $$failed
+e2e-all: images $(LAB) ## Every promise in e2e/suites, on every network: hours
+	@$(call suites,,$(ALL),all)
 
 ##@ Build
 build: ## All programs, into _output/<os>/<arch>
