@@ -9,6 +9,7 @@ package admission
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -94,6 +95,11 @@ func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
 	d[keyCIDRs], d[keyHostPrefixes] = strings.Join(masked(cidrs), ","), strings.Join(prefixes, ",")
 	fields := registry.Fields(a.Traits.Type)
 	fixedData(d, fields, provider.ValuesOf(spec))
+	for _, g := range registry.Operands().Guards {
+		if g.Data != nil {
+			maps.Copy(d, g.Data(spec))
+		}
+	}
 	return d, migrationData(d, registry, fields, a)
 }
 

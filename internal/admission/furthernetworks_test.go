@@ -33,7 +33,7 @@ func TestPodsThatCannotHaveTheirNetworksAreRefused(t *testing.T) {
 		networks string
 		refused  bool
 	}{
-		{"", false}, {" ", false}, {"a", false}, {" a , ns/b@data ,a@net1.5 ", false}, {long + "/" + long + "@abcdefghijklmno", false}, {"a-1,0", false},
+		{"", false}, {" ", false}, {"a", false}, {" a , " + ns + "/b@data ,default/a@net1.5 ", false}, {ns + "/" + long + "@abcdefghijklmno", false}, {"a-1,0", false},
 		{`[{"name":"a"}]`, false}, {"[]", false}, {"{", false}, // JSON is the daemon's
 		{"A", true}, {"a b", true}, {"a,", true}, {",a", true}, {"a//b", true}, {"a/b/c", true}, {"a@", true}, {"-a", true}, {"a-", true}, {"a_b", true}, {long + "a", true}, {"a;b", true}, {"a@abcdefghijklmnop", true},
 	} {
@@ -54,6 +54,8 @@ func TestPodsThatCannotHaveTheirNetworksAreRefused(t *testing.T) {
 		{"... for another default network", "", "a", true, "further-networks-host-network"},
 		{"... for nothing", "[]", "", true, ""},
 		{"... without an annotation", "", "", true, ""},
+		{"a network of another namespace", "a," + "other/b@net1", "", false, "the network other/b is of another namespace, which spec.multiNetwork.namespaceIsolation of the Network does not allow; use one of " + ns + ", or of the namespaces default, "},
+		{"... in JSON, which the daemon of the node reads", `[{"name":"b","namespace":"other"}]`, "", false, ""},
 		{"another default network", "", "a", false, ""},
 		{"... by its namespace", "", "openshift-multus/a", false, ""},
 		{"... of another namespace", "", ns + "/a", false, "default-network-annotation"},
@@ -69,6 +71,15 @@ func TestPodsThatCannotHaveTheirNetworksAreRefused(t *testing.T) {
 func TestAClusterWithoutMultipleNetworksRefusesNoAnnotation(t *testing.T) {
 	d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DisableMultiNetwork = new(true) }))
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace(t), Name: "asks", Annotations: map[string]string{wire.AnnotationNetworks: "A B"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a:1"}}}}
+	if err := d.Client.Create(t.Context(), p, client.DryRunAll); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithoutIsolationPodsMayAskForAllNetworks(t *testing.T) {
+	d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.MultiNetwork = &operatorv1.MultiNetworkConfig{NamespaceIsolation: new(false)} }))
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace(t), Name: "asks", Annotations: map[string]string{wire.AnnotationNetworks: "other/b"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a:1"}}}}
 	if err := d.Client.Create(t.Context(), p, client.DryRunAll); err != nil {
 		t.Error(err)

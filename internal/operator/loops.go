@@ -87,11 +87,11 @@ func loops(s *shared) []loop.Spec {
 		Events: s.manager.GetEventRecorder(allowlist.Name), Now: time.Now, Log: s.Log.With("controller", allowlist.Name),
 	}
 	addresses := &addresspool.Controller{
-		Namespace: allowlist.Namespace, Enabled: workloads.multiNetwork, Nodes: nodesIn(s.manager.GetCache()), Metrics: addresspool.NewMetrics(metrics.Registry),
+		Namespace: allowlist.Namespace, Enabled: workloads.servesFurtherNetworks, Nodes: nodesIn(s.manager.GetCache()), Metrics: addresspool.NewMetrics(metrics.Registry),
 		Events: s.manager.GetEventRecorder(addresspool.Name), Now: time.Now, Log: s.Log.With("controller", addresspool.Name),
 	}
 	further := &furthernetworks.Controller{
-		Namespace: finding.Namespace, Enabled: workloads.multiNetwork, Metrics: furthernetworks.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(furthernetworks.Name),
+		Namespace: finding.Namespace, Settings: workloads.multiNetwork, Metrics: furthernetworks.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(furthernetworks.Name),
 	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, OnConfiguration: s.network.Fire, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("controller", connectivitycheck.Name),

@@ -10,6 +10,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 )
 
 // overrides gives controllers that render other workloads, or manage an optional component, access to the settings of the applied
@@ -33,10 +34,19 @@ func (o *overrides) get(ctx context.Context) ([]operatorv1.Workload, error) {
 	return spec.Workloads, nil
 }
 
-// multiNetwork reports whether pods can have further networks; false before a network is applied.
-func (o *overrides) multiNetwork(ctx context.Context) (bool, error) {
+// multiNetwork reports whether pods can have further networks, and which; false before a network is applied.
+func (o *overrides) multiNetwork(ctx context.Context) (bool, isolation.Rule, error) {
 	spec, err := o.spec(ctx)
-	return spec != nil && (spec.DisableMultiNetwork == nil || !*spec.DisableMultiNetwork), err
+	if spec == nil {
+		return false, isolation.Rule{}, err
+	}
+	return spec.DisableMultiNetwork == nil || !*spec.DisableMultiNetwork, isolation.Of(spec.MultiNetwork), err
+}
+
+// servesFurtherNetworks is the first result of multiNetwork.
+func (o *overrides) servesFurtherNetworks(ctx context.Context) (bool, error) {
+	enabled, _, err := o.multiNetwork(ctx)
+	return enabled, err
 }
 
 // spec returns the applied specification, which is read-only; nil if there is none. Before the first one since the start, it is that of

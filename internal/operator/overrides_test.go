@@ -51,7 +51,7 @@ func TestOverridesAreThoseThatAreApplied(t *testing.T) {
 		if len(got) != row.want || (err != nil) != row.fails {
 			t.Errorf("%s: got %v, %v", row.why, got, err)
 		}
-		if multi, err := o.multiNetwork(t.Context()); multi != (row.want > 0) || (err != nil) != row.fails {
+		if multi, _, err := o.multiNetwork(t.Context()); multi != (row.want > 0) || (err != nil) != row.fails {
 			t.Errorf("%s: multiple networks: %v, %v", row.why, multi, err)
 		}
 		o.set(&operatorv1.NetworkSpec{Workloads: make([]operatorv1.Workload, 3)})
@@ -59,7 +59,7 @@ func TestOverridesAreThoseThatAreApplied(t *testing.T) {
 			t.Errorf("%s: after a revision was applied: got %v, %v", row.why, got, err)
 		}
 		o.set(&operatorv1.NetworkSpec{DisableMultiNetwork: new(true)})
-		if multi, err := o.multiNetwork(t.Context()); multi || err != nil {
+		if multi, _, err := o.multiNetwork(t.Context()); multi || err != nil {
 			t.Errorf("%s: multiple networks are disabled: %v, %v", row.why, multi, err)
 		}
 	}

@@ -94,6 +94,8 @@ type Guard struct {
 	// Rules select the requests to check, Conditions restrict them further. Conditions must not use variables.
 	Rules      []admissionv1.NamedRuleWithOperations
 	Conditions []admissionv1.MatchCondition
+	// Data returns values of the applied specification for the checks, which read params.data[key]; keys are paths of fields. Nil for none.
+	Data func(*operatorv1.NetworkSpec) map[string]string
 	// Variables are evaluated in their order, and only if they are used.
 	Variables []admissionv1.Variable
 	// Checks are the conditions that must hold.

@@ -5,7 +5,9 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/api/rules"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -34,9 +36,13 @@ func admissionPolicies() []provider.Guard {
 			Operations: []admissionv1.OperationType{admissionv1.Create}, Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"*"}, Resources: []string{"pods"}},
 		}}},
 		Conditions: []admissionv1.MatchCondition{{Name: "asks-for-networks", Expression: has(wire.AnnotationNetworks) + " || " + has(wire.AnnotationDefault)}},
+		Data:       func(spec *operatorv1.NetworkSpec) map[string]string { return isolation.Of(spec.MultiNetwork).Data() },
 		Variables: []admissionv1.Variable{
 			{Name: "networks", Expression: value(wire.AnnotationNetworks)},
 			{Name: "fallback", Expression: value(wire.AnnotationDefault)},
+			{Name: "permitted", Expression: fmt.Sprintf("[request.namespace] + params.data[?%q].orValue('').split(',')", isolation.KeyGlobal)},
+			{Name: "isolated", Expression: fmt.Sprintf("params.data[?%q].orValue('') == 'true' && !variables.networks.matches('^[\\\\[{\"]')", isolation.KeyEnabled)},
+			{Name: "foreign", Expression: "variables.networks.split(',').map(n, n.trim()).filter(n, n.contains('/') && !(n.split('/')[0] in variables.permitted))"},
 		},
 		Checks: []provider.GuardCheck{
 			{
@@ -46,6 +52,11 @@ func admissionPolicies() []provider.Guard {
 			{
 				Valid:   short("networks", shortForm+"(,"+shortForm+")*"),
 				Message: rules.FurtherNetworksAnnotation.MessageCEL("metadata.annotations["+wire.AnnotationNetworks+`]: "%s" `, "variables.networks"),
+			},
+			{
+				Valid: "!variables.isolated || size(variables.foreign) == 0",
+				Message: rules.FurtherNetworksIsolation.MessageCEL("metadata.annotations["+wire.AnnotationNetworks+"]: ",
+					"variables.foreign[0].split('@')[0]", "request.namespace", "variables.permitted.filter(n, n != request.namespace).join(', ')"),
 			},
 			{
 				Valid:   short("fallback", `(`+Namespace+`/)?`+label+`(@[!-~]{1,15})?`),

@@ -65,7 +65,7 @@ func evaluate(f *collected, namespace string, now time.Time) []Finding {
 	all = append(all, addressFindings(f.hostPods, nodes, known.unreachable)...)
 	all = append(all, checkFindings(f.objects[section{resource: checks}.name()], known)...)
 	all = append(all, furtherNetworkFindings(f.objects[section{resource: definitions}.name()], f.objects[section{resource: multiPolicies}.name()],
-		f.objects[section{resource: pods, namespace: finding.Namespace}.name()])...)
+		f.objects[section{resource: pods, namespace: finding.Namespace}.name()], f.objects[section{resource: guards}.name()])...)
 	all = append(all, symptomFindings(f.symptoms)...)
 	order := []Severity{Critical, Warning, Note}
 	slices.SortStableFunc(all, func(a, b Finding) int {

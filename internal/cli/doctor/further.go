@@ -8,17 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // furtherNetworkFindings reports invalid NetworkAttachmentDefinitions and MultiNetworkPolicies, and definitions whose requirements some
-// nodes do not meet. daemons are the pods that report about their nodes.
-func furtherNetworkFindings(definitions, policies, daemons []map[string]any) []Finding {
+// nodes do not meet. daemons are the pods that report about their nodes, guards the NetworkGuards, of
+// which there is one.
+func furtherNetworkFindings(definitions, policies, daemons, guards []map[string]any) []Finding {
+	rule := appliedIsolation(guards)
 	nodes := furtherNodes(daemons)
 	return slices.Concat(
 		invalidObjects(definitions, "NetworkAttachmentDefinitions", func(u *unstructured.Unstructured) []finding.Finding { return finding.ReadObject(u).Findings(nodes) }),
-		invalidObjects(policies, "MultiNetworkPolicies", finding.ReadPolicy),
+		invalidObjects(policies, "MultiNetworkPolicies", func(u *unstructured.Unstructured) []finding.Finding { return finding.ReadPolicy(u, rule) }),
 	)
+}
+
+// appliedIsolation returns the isolation of the applied network. Without a NetworkGuard, no policy is reported because of it.
+func appliedIsolation(guards []map[string]any) isolation.Rule {
+	for _, g := range guards {
+		if data, ok, err := unstructured.NestedStringMap(g, "data"); ok && err == nil {
+			return isolation.FromData(data)
+		}
+	}
+	return isolation.Rule{}
 }
 
 // furtherNodes returns the reports of nodes.

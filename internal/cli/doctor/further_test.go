@@ -44,11 +44,17 @@ func TestInvalidFurtherNetworksAreNamed(t *testing.T) {
 			t.Errorf("%s: %+v", row.why, found)
 		}
 	}
+	guard := thing("cluster", "", nil)
+	guard["data"] = map[string]any{"spec.multiNetwork.namespaceIsolation": "true", "spec.multiNetwork.globalNamespaces": "default"}
+	foreign := []map[string]any{object("p", "bank/lan", fine), object("q", "default/lan,own", fine)}
+	if found := furtherNetworkFindings(nil, foreign, nil, []map[string]any{guard}); len(found) != 1 || !strings.Contains(found[0].What, "other namespaces: 1") || !strings.Contains(found[0].Cause, "bank/lan") {
+		t.Errorf("%+v", found)
+	}
 	var many []map[string]any
 	for i := range mostNamed + 2 {
 		many = append(many, config(fmt.Sprint("n", i), "{"))
 	}
-	if found := furtherNetworkFindings(many, nil, nil); len(found) != 1 || !strings.Contains(found[0].What, "invalid: 7") || !strings.HasSuffix(found[0].Cause, "and 2 more") {
+	if found := furtherNetworkFindings(many, nil, nil, nil); len(found) != 1 || !strings.Contains(found[0].What, "invalid: 7") || !strings.HasSuffix(found[0].Cause, "and 2 more") {
 		t.Errorf("%+v", found)
 	}
 }

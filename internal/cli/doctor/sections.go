@@ -19,6 +19,7 @@ var (
 	pods           = resource("", "v1", "pods")
 	deployments    = resource("apps", "v1", "deployments")
 	daemonSets     = resource("apps", "v1", "daemonsets")
+	guards         = resource("networkoperator.openshift.io", "v1", "networkguards")
 	checks         = resource("controlplane.operator.openshift.io", "v1alpha1", "podnetworkconnectivitychecks")
 	definitions    = resource("k8s.cni.cncf.io", "v1", "network-attachment-definitions")
 	multiPolicies  = resource("k8s.cni.cncf.io", "v1beta1", "multi-networkpolicies")
@@ -39,7 +40,7 @@ func (c *collector) sections() []section {
 	all := []section{
 		{resource: networkObjects},
 		{resource: resource("networkoperator.openshift.io", "v1", "networkconfigs")},
-		{resource: resource("networkoperator.openshift.io", "v1", "networkguards")},
+		{resource: guards},
 		{resource: resource("network.operator.openshift.io", "v1", "hostnetworkconfigs")},
 		{resource: resource("network.operator.openshift.io", "v1", "egressrouters")},
 		{resource: resource("network.operator.openshift.io", "v1", "operatorpkis")},

@@ -24,6 +24,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
@@ -45,8 +46,8 @@ var (
 type Controller struct {
 	// Namespace is the namespace of the nodes' daemons: finding.Namespace.
 	Namespace string
-	// Enabled reports whether multiple networks are enabled. If not, nothing is reported.
-	Enabled func(context.Context) (bool, error)
+	// Settings reports whether multiple networks are enabled, and the isolation of namespaces. If they are not, nothing is reported.
+	Settings func(context.Context) (enabled bool, rule isolation.Rule, err error)
 	// Wake starts a reconcile.
 	Wake    trigger.Trigger
 	Metrics *Metrics
@@ -111,7 +112,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 
 // Reconcile checks all objects.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	enabled, err := c.Enabled(ctx)
+	enabled, rule, err := c.Settings(ctx)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("check whether multiple networks are enabled: %w", err)
 	}
@@ -147,7 +148,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.read = read
 	for i := range policies.Items {
 		p := &policies.Items[i]
-		c.report(p, finding.ReadPolicy(p), before)
+		c.report(p, finding.ReadPolicy(p, rule), before)
 	}
 	return reconcile.Result{}, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 )
 
 // cluster is an API server with the controller, which runs when the test says so.
@@ -87,7 +88,9 @@ func TestWhatIsWrongIsAnEventOnTheObject(t *testing.T) {
 	c, registry := &cluster{Server: s, t: t, enabled: true}, prometheus.NewRegistry()
 	c.Controller = &Controller{
 		Namespace: s.Namespace(t), reader: s.Client, Metrics: NewMetrics(registry), Events: c,
-		Enabled: func(context.Context) (bool, error) { return c.enabled, nil },
+		Settings: func(context.Context) (bool, isolation.Rule, error) {
+			return c.enabled, isolation.Rule{Enabled: true, Global: []string{"shared"}}, nil
+		},
 	}
 	if err := c.Metrics.register(); err != nil {
 		t.Fatal(err)
@@ -113,6 +116,12 @@ func TestWhatIsWrongIsAnEventOnTheObject(t *testing.T) {
 		`broken InvalidNetworkAttachmentDefinition: spec.config.type: Invalid value: "multus-shim": cannot be used in a definition; name the plugin that makes the interface, at 2:3; pods that ask for the network do not start. To resolve, `,
 		`policy InvalidMultiNetworkPolicy: metadata.annotations[k8s.v1.cni.cncf.io/policy-for][0]: Invalid value: "A!"`)
 	want("nothing has changed")
+	foreign := c.object(kindPolicy, ns, "other", map[string]string{"k8s.v1.cni.cncf.io/policy-for": "lan,shared/lan,bank/lan"}, map[string]any{"podSelector": map[string]any{}})
+	want("a policy names a network that its pods cannot have",
+		"other ForeignNetwork: metadata.annotations[k8s.v1.cni.cncf.io/policy-for][2]: Forbidden: the network bank/lan is of another namespace")
+	if err := s.Client.Delete(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
 	a, b := c.daemon("a", `{"missingInterfaces":["eth1"],"instances":{"any":2,"macvlan":2}}`), c.daemon("b", `{"instances":{"any":1,"bridge":1}}`)
 	want("a node reports that it lacks the interface", `storage InterfaceMissing: spec.config: the interface "eth1" is missing on node a; `)
 	if diff := cmp.Diff([]string{

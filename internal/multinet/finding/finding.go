@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/definition"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/multinet/policy"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
@@ -24,6 +25,7 @@ const (
 	InvalidPolicy     Reason = "InvalidMultiNetworkPolicy"
 	PluginMissing     Reason = "PluginMissing"
 	InterfaceMissing  Reason = "InterfaceMissing"
+	ForeignNetwork    Reason = "ForeignNetwork"
 )
 
 // table has the predicate, the effect and the remedy of each reason.
@@ -31,6 +33,8 @@ var table = map[Reason]struct{ predicate, effect, remedy string }{
 	InvalidDefinition: {"are invalid", "pods that ask for the network do not start", "correct spec.config; cno validate -f checks it before it is applied"},
 	InvalidPolicy: {"are invalid", "it is enforced in its last valid form, or isolates the pods that it selects",
 		"correct the policy; cno validate -f checks it before it is applied"},
+	ForeignNetwork: {"name networks of other namespaces", "it has no effect there, because pods of its namespace cannot have these networks",
+		"name networks of its own namespace or of a global one in the annotation"},
 	PluginMissing: {"need CNI plugins that nodes do not have", "pods that ask for the network do not start there", "correct the name, or install the plugin in the directory of CNI plugins of these nodes"},
 	InterfaceMissing: {"use interfaces that nodes do not have", "pods that ask for the network do not start there",
 		"correct the name, create the interface, or keep pods that ask for the network off these nodes by a nodeSelector"},
@@ -120,10 +124,18 @@ func (c Checked) Findings(nodes []Node) []Finding {
 	return found
 }
 
-// ReadPolicy returns the problems of a MultiNetworkPolicy.
-func ReadPolicy(u *unstructured.Unstructured) []Finding {
-	if _, errs := policy.Read(u); len(errs) > 0 {
+// ReadPolicy returns the problems of a MultiNetworkPolicy. The pods that it selects are in its namespace, so that it has no effect on networks that they
+// may not use.
+func ReadPolicy(u *unstructured.Unstructured, rule isolation.Rule) []Finding {
+	p, errs := policy.Read(u)
+	if len(errs) > 0 {
 		return []Finding{{InvalidPolicy, errs.ToAggregate().Error()}}
+	}
+	for i, network := range p.Networks {
+		errs = append(errs, rule.Check(policy.PathFor.Index(i), p.Namespace, network)...)
+	}
+	if len(errs) > 0 {
+		return []Finding{{ForeignNetwork, errs.ToAggregate().Error()}}
 	}
 	return nil
 }

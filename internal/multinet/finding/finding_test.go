@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 )
 
 func TestDefinitionsAreComparedWithWhatNodesReport(t *testing.T) {
@@ -56,17 +58,24 @@ func TestPoliciesAreRead(t *testing.T) {
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "annotations": map[string]any{"k8s.v1.cni.cncf.io/policy-for": "a,B!"}},
 		"spec":     map[string]any{"podSelector": map[string]any{}},
 	}}
-	if got := ReadPolicy(u); len(got) != 1 || got[0].Reason != InvalidPolicy || !strings.Contains(got[0].Detail, "[1]") {
+	if got := ReadPolicy(u, isolation.Rule{}); len(got) != 1 || got[0].Reason != InvalidPolicy || !strings.Contains(got[0].Detail, "[1]") {
+		t.Errorf("%+v", got)
+	}
+	u.SetAnnotations(map[string]string{"k8s.v1.cni.cncf.io/policy-for": "a,other/b"})
+	if got := ReadPolicy(u, isolation.Rule{Enabled: true}); len(got) != 1 || got[0].Reason != ForeignNetwork || !strings.Contains(got[0].Detail, "[1]") {
+		t.Errorf("%+v", got)
+	}
+	if got := ReadPolicy(u, isolation.Rule{}); got != nil {
 		t.Errorf("%+v", got)
 	}
 	u.SetAnnotations(nil)
-	if got := ReadPolicy(u); got != nil {
+	if got := ReadPolicy(u, isolation.Rule{}); got != nil {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestEveryReasonSaysWhatItLeadsToAndWhatResolvesIt(t *testing.T) {
-	if !slices.Equal(Reasons(), []Reason{InterfaceMissing, InvalidPolicy, InvalidDefinition, PluginMissing}) {
+	if !slices.Equal(Reasons(), []Reason{ForeignNetwork, InterfaceMissing, InvalidPolicy, InvalidDefinition, PluginMissing}) {
 		t.Error(Reasons())
 	}
 	for _, r := range Reasons() {

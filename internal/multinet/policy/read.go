@@ -20,6 +20,9 @@ import (
 // AnnotationFor names the networks of a policy, separated by commas: name, or namespace/name. A policy without it has no effect.
 const AnnotationFor = "k8s.v1.cni.cncf.io/policy-for"
 
+// PathFor is the path of AnnotationFor in errors; its index is that of a network.
+var PathFor = field.NewPath("metadata", "annotations").Key(AnnotationFor)
+
 // Read reads a MultiNetworkPolicy. If there are errors, it returns the most restrictive policy that the object can mean: rules that cannot be read match
 // no traffic, a pod selector that cannot be read selects all pods of the namespace, and networks that cannot be read are all networks.
 func Read(object *unstructured.Unstructured) (Policy, field.ErrorList) {
@@ -61,7 +64,6 @@ func networksOf(annotation, namespace string) ([]string, field.ErrorList) {
 	if strings.TrimSpace(annotation) == "" {
 		return nil, nil
 	}
-	at := field.NewPath("metadata", "annotations").Key(AnnotationFor)
 	var networks []string
 	var errs field.ErrorList
 	for i, text := range strings.Split(annotation, ",") {
@@ -70,7 +72,7 @@ func networksOf(annotation, namespace string) ([]string, field.ErrorList) {
 			ns, name = namespace, ns
 		}
 		if len(validation.IsDNS1123Label(ns)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
-			errs = append(errs, field.Invalid(at.Index(i), strictjson.Short(text), "must be the name of a NetworkAttachmentDefinition, or namespace/name"))
+			errs = append(errs, field.Invalid(PathFor.Index(i), strictjson.Short(text), "must be the name of a NetworkAttachmentDefinition, or namespace/name"))
 			continue
 		}
 		networks = append(networks, ns+"/"+name)

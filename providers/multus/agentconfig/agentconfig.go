@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
+	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/multinet/sysctls"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
@@ -95,6 +96,11 @@ func Decode(data []byte) (Config, error) { return agentfile.Decode(FileName, dat
 
 // Encode returns the content of multus.json.
 func (c Config) Encode() ([]byte, error) { return agentfile.Encode(FileName, c) }
+
+// Isolation returns the rule of NamespaceIsolation and GlobalNamespaces.
+func (c Config) Isolation() isolation.Rule {
+	return isolation.Rule{Enabled: c.NamespaceIsolation, Global: c.GlobalNamespaces}
+}
 
 // Validate returns every error in the configuration; nil if there is none.
 func (c Config) Validate() field.ErrorList {

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -54,7 +53,7 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 	errs = append(errs, defaultErrs...)
 	at := field.NewPath("metadata", "annotations").Key(wire.AnnotationNetworks)
 	for i, s := range selections {
-		errs = append(errs, p.isolated(s, at.Index(i))...)
+		errs = append(errs, p.Config.Isolation().Check(at.Index(i).Child("namespace"), p.request.Pod.Namespace, s.Namespace+"/"+s.Name)...)
 	}
 	if len(errs) > 0 {
 		return wire.Plan{}, invalid(errs)
@@ -83,17 +82,6 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 		return wire.Plan{}, err
 	}
 	return plan, nil
-}
-
-// isolated rejects networks of other namespaces.
-func (p *planner) isolated(s selection.Selection, at *field.Path) field.ErrorList {
-	own, global := s.Namespace == p.request.Pod.Namespace, slices.Contains(p.Config.GlobalNamespaces, s.Namespace)
-	if own || global || !p.Config.NamespaceIsolation {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(at.Child("namespace"), fmt.Sprintf(
-		"the network %s/%s is of another namespace, which spec.multiNetwork.namespaceIsolation of the Network does not allow; use one of %s, or of the namespaces %s",
-		s.Namespace, s.Name, p.request.Pod.Namespace, strings.Join(p.Config.GlobalNamespaces, ", ")))}
 }
 
 // defaultSelection parses the annotation that replaces the default network: the name of a definition in the daemon's own namespace.
