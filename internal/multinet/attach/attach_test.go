@@ -297,6 +297,9 @@ func TestADamagedRecordIsRebuiltFromTheResults(t *testing.T) {
 	if diff := cmp.Diff([]string{"c1.json.damaged"}, f.files("sandboxes")); diff != "" {
 		t.Error(diff)
 	}
+	if damaged, err := Damaged(f.shim.State); err != nil || len(damaged) != 1 || damaged[0] != file+".damaged" {
+		t.Errorf("damaged records: %q, %v", damaged, err)
+	}
 }
 
 // After a power failure no runtime calls DEL for sandboxes of the earlier boot, or only much later.

@@ -172,7 +172,7 @@ func (c *call) checkNetwork(ctx context.Context, r record, n network) error {
 	if err != nil || cached == nil {
 		return errors.Join(fmt.Errorf("interface %s is not attached", n.Interface), err)
 	}
-	if err := checkKernel(r.NetNS, n.Interface, cached); err != nil {
+	if err := checkKernel(r.NetNS, n.Interface, cached, n.Rerouted); err != nil {
 		return err
 	}
 	if n.Rerouted {

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -133,8 +135,9 @@ func mtusOf(netns string) map[string]int {
 	return mtus
 }
 
-// checkKernel compares an interface and its addresses with the result of its plugins.
-func checkKernel(netns, name string, result types.Result) error {
+// checkKernel compares an interface, its addresses and its routes with the result of its plugins. Default routes are not compared if rerouted is true:
+// another network may have them.
+func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 	want, err := current.NewResultFromResult(result)
 	if err != nil {
 		return fmt.Errorf("read the result: %w", err)
@@ -156,6 +159,34 @@ func checkKernel(netns, name string, result types.Result) error {
 				return fmt.Errorf("interface %s does not have the address %s", name, ip.Address.IP)
 			}
 		}
+		// The plugin sbr moves routes to tables of their own.
+		routes, err := netlinkdump.All(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+		})
+		if err != nil {
+			return fmt.Errorf("list routes of %s: %w", name, err)
+		}
+		for _, route := range want.Routes {
+			if rerouted && (isDefault(route.Dst, true) || isDefault(route.Dst, false)) {
+				continue
+			}
+			if !slices.ContainsFunc(routes, func(r netlink.Route) bool { return sameRoute(r, *route) }) {
+				return fmt.Errorf("interface %s does not have the route to %s", name, route.Dst.String())
+			}
+		}
 		return nil
 	})
+}
+
+// sameRoute reports whether a route of the kernel is the one that a plugin has returned. A plugin that returns no gateway uses that of the address.
+func sameRoute(have netlink.Route, want types.Route) bool {
+	dst := have.Dst
+	if dst == nil { // the kernel's default route
+		return (isDefault(want.Dst, true) && have.Family == netlink.FAMILY_V4 || isDefault(want.Dst, false) && have.Family == netlink.FAMILY_V6) && sameGateway(have, want)
+	}
+	return dst.IP.Equal(want.Dst.IP.Mask(want.Dst.Mask)) && bytes.Equal(dst.Mask, want.Dst.Mask) && sameGateway(have, want)
+}
+
+func sameGateway(have netlink.Route, want types.Route) bool {
+	return want.GW == nil || want.GW.IsUnspecified() || have.Gw.Equal(want.GW)
 }

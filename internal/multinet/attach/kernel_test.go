@@ -44,7 +44,7 @@ func TestAPodGetsRealInterfaces(t *testing.T) {
 	f.plan = wire.Plan{Attachments: []wire.Attachment{
 		{Network: "ns/macvlan", Interface: "net1", List: json.RawMessage(`{"cniVersion":"1.0.0","name":"macvlan","plugins":[{"type":"macvlan","master":"up0","mode":"bridge",` +
 			`"capabilities":{"ips":true},"ipam":{"type":"static"}}]}`), Runtime: map[string]any{"ips": []string{"192.0.2.9/24", "2001:db8::9/64"}}},
-		{Network: "ns/bridge", Interface: "net2", List: json.RawMessage(`{"cniVersion":"0.4.0","name":"bridge","plugins":[{"type":"bridge","bridge":"br-two","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}]}}]}`)},
+		{Network: "ns/bridge", Interface: "net2", List: json.RawMessage(`{"cniVersion":"0.4.0","name":"bridge","plugins":[{"type":"bridge","bridge":"br-two","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24","gateway":"198.51.100.1"}],"routes":[{"dst":"203.0.113.0/24"}]}}]}`)},
 	}}
 	result := f.must(cniproto.Add, annotated)
 	if len(result.IPs) != 2 || result.IPs[0].Address.IP.String() != "10.200.0.2" {
@@ -67,6 +67,13 @@ func TestAPodGetsRealInterfaces(t *testing.T) {
 	if diff := cmp.Diff([]string{"pods eth0", "ns/macvlan net1", "ns/bridge net2"}, names); diff != "" {
 		t.Error(diff)
 	}
+	f.must(cniproto.Check, annotated)
+	route := strings.Fields(f.pod.Run("ip", "route", "show", "203.0.113.0/24"))
+	f.pod.Run(append([]string{"ip", "route", "del"}, route...)...)
+	if _, err := f.do(cniproto.Check, annotated); err == nil || !strings.Contains(err.Error(), "net2 does not have the route to 203.0.113.0/24") {
+		t.Errorf("CHECK: %v", err)
+	}
+	f.pod.Run(append([]string{"ip", "route", "add"}, route...)...)
 	f.must(cniproto.Check, annotated)
 	f.pod.Run("ip", "address", "del", "192.0.2.9/24", "dev", "net1")
 	if _, err := f.do(cniproto.Check, annotated); err == nil || !strings.Contains(err.Error(), "does not have the address 192.0.2.9") {

@@ -150,8 +150,16 @@ func (c *call) loadRecord(container string) (*record, error) {
 	return r, c.write(*r)
 }
 
-// markComplete records that the ADD of a record has succeeded, in a separate file that is not synced: no sandbox survives a power failure, and the
-// markComplete notes
+// Damaged returns the files of damaged records, which were renamed and are kept for inspection, in the shim's directory.
+func Damaged(state string) ([]string, error) {
+	files, err := filepath.Glob(Shim{State: state}.sandbox("*", suffix+damagedSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("list damaged records: %w", err)
+	}
+	return files, nil
+}
+
+// markComplete records that the ADD of a record has succeeded, in a separate file that is not synced, because no sandbox survives a power failure.
 func (s Shim) markComplete(r record) error {
 	if slices.ContainsFunc(r.Networks, func(n network) bool { return n.Rerouted }) {
 		if err := s.write(r); err != nil {

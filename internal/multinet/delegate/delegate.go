@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
@@ -49,7 +50,8 @@ type plugin struct {
 }
 
 // Wrap returns the shim's configuration around that of a network: a list, or a configuration with one plugin. It keeps the network name and CNI
-// version, so that the shim can remove pods that were attached without it.
+// version, so that the shim can remove pods that were attached without it. It also offers the newest version, of which runtimes that know it make use:
+// they call STATUS and GC, whatever the network's own plugins can do.
 func Wrap(own []byte) ([]byte, error) {
 	if err := strictjson.Check(string(own)); err != nil {
 		return nil, fmt.Errorf("wrap CNI configuration: %w", err)
@@ -72,12 +74,13 @@ func Wrap(own []byte) ([]byte, error) {
 		Delegate json.RawMessage `json:"delegate"`
 	}
 	out, err := json.MarshalIndent(struct {
-		CNIVersion   string `json:"cniVersion"`
-		Name         string `json:"name"`
-		DisableCheck bool   `json:"disableCheck,omitempty"`
-		DisableGC    bool   `json:"disableGC,omitempty"`
-		Plugins      []shim `json:"plugins"`
-	}{l.CNIVersion, l.Name, l.DisableCheck, l.DisableGC, []shim{{plugin{Shim, capabilities}, own}}}, "", "  ")
+		CNIVersion   string   `json:"cniVersion"`
+		CNIVersions  []string `json:"cniVersions"`
+		Name         string   `json:"name"`
+		DisableCheck bool     `json:"disableCheck,omitempty"`
+		DisableGC    bool     `json:"disableGC,omitempty"`
+		Plugins      []shim   `json:"plugins"`
+	}{l.CNIVersion, []string{cniproto.NewestVersion}, l.Name, l.DisableCheck, l.DisableGC, []shim{{plugin{Shim, capabilities}, own}}}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("wrap CNI configuration: %w", err)
 	}

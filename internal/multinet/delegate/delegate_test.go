@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/cni/libcni"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
 )
 
 func TestTheWrapperHasTheListAndItsCapabilities(t *testing.T) {
@@ -24,6 +27,9 @@ func TestTheWrapperHasTheListAndItsCapabilities(t *testing.T) {
 	}
 	if got.CNIVersion != "1.0.0" || got.Name != "flannel" || !got.DisableCheck || len(got.Plugins) != 1 || got.Plugins[0].Type != Shim {
 		t.Errorf("%s", raw)
+	}
+	if runtime, err := libcni.NetworkConfFromBytes(raw); err != nil || runtime.CNIVersion != cniproto.NewestVersion {
+		t.Errorf("a runtime of CNI %s uses version %+v, %v", cniproto.NewestVersion, runtime, err)
 	}
 	if diff := cmp.Diff(map[string]bool{CapabilityAnnotations: true, "portMappings": true, "off": false}, got.Plugins[0].Capabilities); diff != "" {
 		t.Error(diff)

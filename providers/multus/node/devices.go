@@ -44,21 +44,27 @@ func (p *planner) assignDevices(ctx context.Context, plan *wire.Plan) error {
 	return nil
 }
 
-// Devices returns the devices that the kubelet has allocated to a pod, by resource.
+// Devices returns the devices that the kubelet has allocated to a pod, by resource. It lists those of all pods: the request for one pod is disabled by default
+// in kubelets before 1.34.
 func Devices(ctx context.Context, pod wire.Pod) (map[string][]string, error) {
 	conn, err := grpc.NewClient(podResources, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, fmt.Errorf("connect to kubelet: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	response, err := podresources.NewPodResourcesListerClient(conn).Get(ctx, &podresources.GetPodResourcesRequest{PodName: pod.Name, PodNamespace: pod.Namespace})
+	response, err := podresources.NewPodResourcesListerClient(conn).List(ctx, &podresources.ListPodResourcesRequest{})
 	if err != nil {
 		return nil, err
 	}
 	given := map[string][]string{}
-	for _, c := range response.GetPodResources().GetContainers() {
-		for _, d := range c.GetDevices() {
-			given[d.GetResourceName()] = append(given[d.GetResourceName()], d.GetDeviceIds()...)
+	for _, p := range response.GetPodResources() {
+		if p.GetNamespace() != pod.Namespace || p.GetName() != pod.Name {
+			continue
+		}
+		for _, c := range p.GetContainers() {
+			for _, d := range c.GetDevices() {
+				given[d.GetResourceName()] = append(given[d.GetResourceName()], d.GetDeviceIds()...)
+			}
 		}
 	}
 	return given, nil

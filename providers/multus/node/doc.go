@@ -6,6 +6,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/attach"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/ipam"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
 
@@ -30,10 +32,14 @@ const (
 	addressConcurrency = 64
 )
 
+// maxDamagedNamed is the maximum number of files of damaged records that a problem names.
+const maxDamagedNamed = 4
+
 const (
 	topicAPI    agent.Topic = "api"
 	topicStatus agent.Topic = "status"
 	topicReport agent.Topic = "report"
+	topicRecord agent.Topic = "records"
 )
 
 // Options is the configuration of Run. All fields are required.
@@ -146,5 +152,16 @@ func (d *daemon) apply(ctx context.Context) error {
 	d.board.Note(topicStatus, err)
 	reported := d.reportNode(ctx)
 	d.board.Note(topicReport, reported)
+	d.board.Note(topicRecord, damagedRecords(d.Config.StateDir))
 	return errors.Join(api, err, reported)
+}
+
+// damagedRecords returns an error that names the records of sandboxes that the shim has found damaged, until an administrator deletes their files.
+func damagedRecords(state string) error {
+	files, err := attach.Damaged(state)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	return fmt.Errorf("records of sandboxes were damaged, and were rebuilt from the results of their plugins: %s; check the disk and the file system of the node, and delete the files",
+		phrase.Names(files, maxDamagedNamed))
 }
