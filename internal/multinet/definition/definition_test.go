@@ -209,6 +209,41 @@ func TestWhatRestrictedDefinitionsMayUse(t *testing.T) {
 	}
 }
 
+// TestPluginsThatOnlyHaveConfigurationTests covers plugins whose devices the kernels of the test machines lack: their configuration reaches the plugin
+// unchanged, and a tenant may not use them with Restricted.
+func TestPluginsThatOnlyHaveConfigurationTests(t *testing.T) {
+	for _, row := range []struct{ why, plugin, master string }{
+		{"ipvlan in mode l2", `{"ipam":{"type":"whereabouts","range":"198.51.100.0/24"},"master":"eth1","mode":"l2","type":"ipvlan"}`, "eth1"},
+		{"ipvlan on an interface of the pod", `{"linkInContainer":true,"master":"net1","type":"ipvlan"}`, ""},
+		{"a VLAN", `{"ipam":{"type":"dhcp"},"master":"eth1","type":"vlan","vlanId":5}`, "eth1"},
+		{"a bond of the pod's interfaces", `{"linksInContainer":true,"links":[{"name":"net1"},{"name":"net2"}],"miimon":"100","mode":"active-backup","type":"bond"}`, ""},
+		{"a virtual function of SR-IOV", `{"spoofchk":"on","trust":"off","type":"sriov","vlan":5}`, ""},
+	} {
+		config := `{"cniVersion":"1.0.0","plugins":[` + row.plugin + `]}`
+		d := parsed(t, config)
+		if got := d.Master(); got != row.master {
+			t.Errorf("%s: the node's interface is %q, want %q", row.why, got, row.master)
+		}
+		var want any
+		if err := json.Unmarshal([]byte(row.plugin), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]any{want}, attached(t, config, "storage")["plugins"]); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
+		}
+		if _, errs := Parse("tenant", "x", config, restricted()); len(errs) == 0 {
+			t.Errorf("%s: a tenant may use it", row.why)
+		}
+	}
+	a, errs := parsed(t, `{"cniVersion":"1.0.0","type":"sriov"}`).Attach(selection.Selection{})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	if list, err := WithDevice(a.List, "0000:3b:02.1"); err != nil || !strings.Contains(string(list), `"deviceID":"0000:3b:02.1"`) {
+		t.Errorf("the device that the kubelet allocated: %s, %v", list, err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`)
 	f.Add(`{"plugins":[{"type":"bridge"},{"type":"tuning","args":{"cni":[]}}]}`)
