@@ -64,7 +64,7 @@ spec:
 	})
 }
 
-func TestEverythingThatFlannelCanDoIsAccepted(t *testing.T) {
+func TestAllFlannelSettingsAreAccepted(t *testing.T) {
 	flannel := func(settings string) string { return `{spec: {defaultNetwork: {flannelConfig: ` + settings + `}}}` }
 	checkAcceptances(t, networkBase, []acceptance{
 		{"no settings are needed", `{}`},
@@ -80,7 +80,7 @@ func TestEverythingThatFlannelCanDoIsAccepted(t *testing.T) {
 	})
 }
 
-func TestEverythingThatKubeProxyReadsIsAccepted(t *testing.T) {
+func TestAllKubeProxySettingsAreAccepted(t *testing.T) {
 	proxy := func(settings string) string { return `{spec: {kubeProxyConfig: ` + settings + `}}` }
 	checkAcceptances(t, networkBase, []acceptance{
 		{"empty is the default", proxy(`{iptablesSyncPeriod: "", bindAddress: "", proxyArguments: {}}`)},

@@ -22,7 +22,7 @@ func all(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	return definitions
 }
 
-func TestDefinitionsComeInOneOrder(t *testing.T) {
+func TestCRDsHaveAFixedOrder(t *testing.T) {
 	var names []string
 	for _, definition := range all(t) {
 		names = append(names, definition.Name)
@@ -33,7 +33,7 @@ func TestDefinitionsComeInOneOrder(t *testing.T) {
 	}
 }
 
-func TestCallersDoNotShareDefinitions(t *testing.T) {
+func TestCallersDoNotShareCRDs(t *testing.T) {
 	all(t)[0].Name = "changed"
 	if all(t)[0].Name == "changed" {
 		t.Error("a change by one caller is seen by the next")
@@ -78,7 +78,7 @@ func undescribed(path string, schema *apiextensionsv1.JSONSchemaProps) []string 
 }
 
 // config/ installs what the kustomization lists; the operator and the tests use what is embedded.
-func TestKustomizationListsEveryDefinition(t *testing.T) {
+func TestKustomizationListsEveryCRD(t *testing.T) {
 	content, err := os.ReadFile("kustomization.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,7 @@ func TestNetworkSettingsAreRefusedWithTheWayOut(t *testing.T) {
 	})
 }
 
-func TestNameIsTheOneThatIsActedOn(t *testing.T) {
+func TestOnlyTheSingletonNameIsAccepted(t *testing.T) {
 	checkRefusals(t, networkBase, []refusal{{"a second network would be ignored", `{metadata: {name: second}}`, []string{
 		`<nil>: Invalid value: metadata.name must be "cluster" (there is one network per cluster)`}}})
 	checkRefusals(t, networkConfigBase, []refusal{{"the name of the other kind", `{metadata: {name: cluster}}`, []string{

@@ -161,8 +161,8 @@ func TestEgressNetworkPoliciesAreRefusedWithTheWayOut(t *testing.T) {
 	})
 }
 
-// TestTheBlockOfANodeNeverChanges: pods have addresses of it.
-func TestTheBlockOfANodeNeverChanges(t *testing.T) {
+// TestNodeBlockIsImmutable: pods have addresses of it.
+func TestNodeBlockIsImmutable(t *testing.T) {
 	server := apitest.Shared(t)
 	subnet := object(t, hostSubnetBase, `{subnet: ""}`)
 	server.Create(t, subnet)
@@ -196,7 +196,7 @@ func TestColumnsOfOpenShiftSDN(t *testing.T) {
 	}
 }
 
-func TestDefinitionsOfOpenShiftSDN(t *testing.T) {
+func TestOpenShiftSDNCRDs(t *testing.T) {
 	definitions, err := crds.OpenShiftSDN()
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func unset(path string, value reflect.Value) []string {
 	return nil
 }
 
-func TestColumnsShowWhatOneAsksFirst(t *testing.T) {
+func TestPrinterColumns(t *testing.T) {
 	server := apitest.Shared(t)
 	network := object(t, networkBase, `{}`)
 	server.Create(t, network)

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
-// TestRenderedArgumentsAreThoseOfTheProgram: what metricsproxy renders, metrics-proxy reads, and check-endpoints the same flags of TLS.
-func TestRenderedArgumentsAreThoseOfTheProgram(t *testing.T) {
+// TestRenderedArgumentsMatchTheProgram: what metricsproxy renders, metrics-proxy reads, and check-endpoints the same flags of TLS.
+func TestRenderedArgumentsMatchTheProgram(t *testing.T) {
 	for _, profile := range []configv1.TLSProfileType{"", configv1.TLSProfileOldType, configv1.TLSProfileIntermediateType, configv1.TLSProfileModernType} {
 		var settings tlsprofile.Settings
 		if profile != "" {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTheRulesStayWhereTheNodeCannotBeRead: kube-proxy would remove them before it finds that out.
-func TestTheRulesStayWhereTheNodeCannotBeRead(t *testing.T) {
+// TestRulesAreKeptIfTheNodeCannotBeRead: kube-proxy would remove them before it finds that out.
+func TestRulesAreKeptIfTheNodeCannotBeRead(t *testing.T) {
 	for _, tc := range []struct {
 		why  string
 		code int

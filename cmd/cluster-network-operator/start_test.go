@@ -24,7 +24,7 @@ func TestAllImagesComeFromOneRegistry(t *testing.T) {
 	}
 }
 
-func TestTheConnectionTableIsKeptByAWordOfTheEnvironment(t *testing.T) {
+func TestEnvironmentVariableKeepsConntrack(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "false": false, "true": true} {
 		if got, err := keepConntrackMax(value); got != want || err != nil {
 			t.Errorf("%q: %v %v", value, got, err)
@@ -37,7 +37,7 @@ func TestTheConnectionTableIsKeptByAWordOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestOnlyLabsKeepTheConnectionTable(t *testing.T) {
+func TestOnlyLabsKeepConntrack(t *testing.T) {
 	files, err := filepath.Glob("../../config/*/*.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestEveryHelpHasExamplesAndExitStatuses(t *testing.T) {
 }
 
 // An example that cannot be typed as it stands is worse than none.
-func TestEveryExampleIsACallOfItsCommand(t *testing.T) {
+func TestExamplesAreValidInvocations(t *testing.T) {
 	each(command("cno", never), func(c *cobra.Command) {
 		own := 0
 		for line := range strings.Lines(c.Example) {
@@ -95,7 +95,7 @@ func TestEveryExampleIsACallOfItsCommand(t *testing.T) {
 }
 
 // Whatever speaks to a cluster finds it by the same flags.
-func TestClustersAreNamedTheSameEverywhere(t *testing.T) {
+func TestClusterFlagsAreTheSameEverywhere(t *testing.T) {
 	each(command("cno", never), func(c *cobra.Command) {
 		if c.Flags().Lookup("kubeconfig") == nil {
 			return
@@ -111,7 +111,7 @@ func TestClustersAreNamedTheSameEverywhere(t *testing.T) {
 	})
 }
 
-func TestThePageTellsOfEveryCommand(t *testing.T) {
+func TestPageDocumentsEveryCommand(t *testing.T) {
 	root, err := apitest.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestThePageTellsOfEveryCommand(t *testing.T) {
 	})
 }
 
-func TestThePluginSaysHowItIsCalled(t *testing.T) {
+func TestPluginHelpHasTheInvocation(t *testing.T) {
 	each(command(plugin, never), func(c *cobra.Command) {
 		words := strings.Fields(c.CommandPath())[2:]
 		help := helpOf(t, plugin, words...)
@@ -166,7 +166,7 @@ func TestShellsCompleteCommandsAndValues(t *testing.T) {
 	}
 }
 
-func TestAScriptForEveryShell(t *testing.T) {
+func TestCompletionScriptForEveryShell(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		root := command("cno", never)
 		var out strings.Builder

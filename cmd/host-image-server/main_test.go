@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestThePageOfTheProgramNamesEveryFlag(t *testing.T) {
+func TestPageDocumentsEveryFlag(t *testing.T) {
 	page, err := os.ReadFile("../../docs/programs/host-image-server.md")
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestThePageOfTheProgramNamesEveryFlag(t *testing.T) {
 	})
 }
 
-func TestCallsThatMakeNoSenseAreRefusedBeforeAnythingIsServed(t *testing.T) {
+func TestInvalidArgumentsAreRefusedBeforeServing(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"token": strings.Repeat("0", 32) + "\n", "short": "0", "image": "x", "base.ign": "{}"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -76,7 +76,7 @@ func TestCallsThatMakeNoSenseAreRefusedBeforeAnythingIsServed(t *testing.T) {
 	}
 }
 
-func TestCallsForMetal3AreChecked(t *testing.T) {
+func TestMetal3ArgumentsAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"key": strings.Repeat("0", 32) + "\n", "short": "0", "image": "x", "kubeconfig": "x"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -105,7 +105,7 @@ func TestCallsForMetal3AreChecked(t *testing.T) {
 	}
 }
 
-func TestTheArchitectureIsMetal3sNameOfIt(t *testing.T) {
+func TestArchitectureHasTheNameOfMetal3(t *testing.T) {
 	for of, want := range map[string]string{"amd64": "x86_64", "arm64": "aarch64", "s390x": "s390x"} {
 		if got := architecture(of); got != want {
 			t.Errorf("%s is %s", of, got)
@@ -113,7 +113,7 @@ func TestTheArchitectureIsMetal3sNameOfIt(t *testing.T) {
 	}
 }
 
-func TestTheManifestsCallTheProgramAsItIsCalled(t *testing.T) {
+func TestManifestsUseValidArguments(t *testing.T) {
 	content, err := os.ReadFile("../../config/host-image-server/deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestTheManifestsCallTheProgramAsItIsCalled(t *testing.T) {
 	}
 }
 
-func TestTheBaseConfigurationOfThePageIsOne(t *testing.T) {
+func TestDocumentedBaseConfigurationIsValid(t *testing.T) {
 	page, err := os.ReadFile("../../docs/programs/host-image-server.md")
 	if err != nil {
 		t.Fatal(err)

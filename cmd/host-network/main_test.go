@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 )
 
-func TestThePageOfTheProgramNamesEveryCommandAndFlag(t *testing.T) {
+func TestPageDocumentsEveryCommandAndFlag(t *testing.T) {
 	page, err := os.ReadFile("../../docs/programs/host-network.md")
 	if err != nil {
 		t.Fatal(err)

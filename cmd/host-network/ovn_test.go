@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
 )
 
-func TestOVNForgetsOnceInABoot(t *testing.T) {
+func TestOVNStateIsClearedOncePerBoot(t *testing.T) {
 	dir, broken := t.TempDir(), errors.New("no answer")
 	for _, c := range []struct {
 		why, boot string

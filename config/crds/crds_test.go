@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-func TestTheDefinitionOfConnectivityChecksIsOpenShifts(t *testing.T) {
+func TestConnectivityCheckCRDMatchesOpenShift(t *testing.T) {
 	files, err := openshift.ModuleFiles(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -97,8 +97,8 @@ func TestSystemdWaitsLongerThanTheProgram(t *testing.T) {
 	}
 }
 
-// TestUnitsAreWhatSystemdUnderstands asks systemd itself.
-func TestUnitsAreWhatSystemdUnderstands(t *testing.T) {
+// TestUnitsAreValidForSystemd asks systemd itself.
+func TestUnitsAreValidForSystemd(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "host-network")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {

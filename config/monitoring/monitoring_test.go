@@ -24,7 +24,7 @@ type panel struct {
 	Targets                              []struct{ Expr, LegendFormat string }
 }
 
-func TestDashboardsAreWhatGrafanaAndTheConsoleRead(t *testing.T) {
+func TestDashboardsAreValidForGrafanaAndTheConsole(t *testing.T) {
 	all := Dashboards()
 	if there, err := os.ReadDir("dashboards"); err != nil || len(there) != len(all) {
 		t.Errorf("%d of %d files are dashboards, %v", len(all), len(there), err)

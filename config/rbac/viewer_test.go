@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/api/crds"
 )
 
-func TestWhoMayViewSeesEveryKindAndChangesNone(t *testing.T) {
+func TestViewersReadEveryKindAndChangeNone(t *testing.T) {
 	content, err := os.ReadFile("viewer.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func TestImagesAreImportedOnlyWhereTheyAreMissing(t *testing.T) {
 	}
 }
 
-func TestFailedActionSaysWhatWhereAndWhereToLook(t *testing.T) {
+func TestFailedActionNamesStepNodeAndLogs(t *testing.T) {
 	cause := errors.New("connection refused")
 	err := error(&ActionError{
 		Action: plan.Action{Verb: plan.AwaitAPI, Node: "cp-0"}, Logs: "/state/logs/cp-0", Err: cause,
@@ -126,7 +126,7 @@ func TestFailedActionSaysWhatWhereAndWhereToLook(t *testing.T) {
 	}
 }
 
-func TestDownRemovesStateButNotWhatWasBuilt(t *testing.T) {
+func TestDownRemovesStateButNotBuilds(t *testing.T) {
 	const state = "/checkout/_output/lab"
 	want := []string{state + "/kubeconfig", state + "/pki", state + "/images"}
 	if diff := cmp.Diff(want, inState(state, false)); diff != "" {

@@ -30,7 +30,7 @@ Ran 2 of 7579 Specs in 38.318 seconds
 FAIL! -- 1 Passed | 1 Failed | 0 Pending | 7577 Skipped
 `
 
-func TestProgressIsALineATestAndTheClosingLines(t *testing.T) {
+func TestProgressHasALinePerTestAndASummary(t *testing.T) {
 	const want = `[1/2] [sig-network] Services should work [LinuxOnly] [Conformance]: ok (36.005s)
 [2/2] [sig-network] DNS should resolve [Conformance]: FAILED (2.313s)
 Summarizing 1 Failure:

@@ -59,8 +59,8 @@ func TestTheBundleIsValid(t *testing.T) {
 	}
 }
 
-// TestTheValidatorsFindWhatIsBroken ensures that the test above can fail.
-func TestTheValidatorsFindWhatIsBroken(t *testing.T) {
+// TestValidatorsFindErrors ensures that the test above can fail.
+func TestValidatorsFindErrors(t *testing.T) {
 	dir := written(t)
 	csv, err := filepath.Glob(filepath.Join(dir, "manifests", "*clusterserviceversion.yaml"))
 	if err != nil || len(csv) != 1 {

@@ -18,8 +18,8 @@ import (
 // ofOpenShift begin the places whose rules come with OpenShift's own types.
 var ofOpenShift = []string{"spec.defaultNetwork.ovnKubernetesConfig.", "spec.additionalRoutingCapabilities.", "status."}
 
-// TestTheDefinitionsHaveTheRulesOfTheTable compares the committed CRDs with the tables; hack/generate.sh writes them.
-func TestTheDefinitionsHaveTheRulesOfTheTable(t *testing.T) {
+// TestCRDsHaveAllRules compares the committed CRDs with the tables; hack/generate.sh writes them.
+func TestCRDsHaveAllRules(t *testing.T) {
 	placed := map[string]bool{}
 	for name, crd := range definitions(t) {
 		kind := text(crd, "spec", "names", "kind")
@@ -85,8 +85,8 @@ func compare(t *testing.T, name, kind, path string, schema map[string]any, place
 	}
 }
 
-// TestDescriptionsEndWithTheClassOfTheTable tests that kubectl explain has the class that the operator uses.
-func TestDescriptionsEndWithTheClassOfTheTable(t *testing.T) {
+// TestDescriptionsEndWithTheChangeClass tests that kubectl explain has the class that the operator uses.
+func TestDescriptionsEndWithTheChangeClass(t *testing.T) {
 	classes := 0
 	for name, crd := range definitions(t) {
 		if filepath.Base(name) != "operator.openshift.io_networks.yaml" {
@@ -122,7 +122,7 @@ func at(schema map[string]any, path string) map[string]any {
 	return schema
 }
 
-func TestTheSentenceOfAClass(t *testing.T) {
+func TestChangeClassSentence(t *testing.T) {
 	for want, f := range map[string]provider.Field{
 		"Change class: live; disruption: none.":                                             {Class: provider.Live, Disruption: provider.NoDisruption},
 		"Change class: rolling, once acknowledged; disruption: outage.":                     {Class: provider.Rolling, Disruption: provider.Outage, Acknowledge: true},
@@ -136,8 +136,8 @@ func TestTheSentenceOfAClass(t *testing.T) {
 	}
 }
 
-// TestCompletingTwiceChangesNothing tests that the command is idempotent.
-func TestCompletingTwiceChangesNothing(t *testing.T) {
+// TestCompletionIsIdempotent tests that the command is idempotent.
+func TestCompletionIsIdempotent(t *testing.T) {
 	for name := range definitions(t) {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -153,7 +153,7 @@ func TestCompletingTwiceChangesNothing(t *testing.T) {
 	}
 }
 
-func TestARuleWithoutAPlaceIsAnError(t *testing.T) {
+func TestRuleWithoutCRDIsAnError(t *testing.T) {
 	placed := map[string]bool{}
 	if err := allPlaced(placed); err == nil || !strings.Contains(err.Error(), "which no CRD has") {
 		t.Error(err)

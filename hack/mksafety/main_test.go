@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-func TestTheTableOfTheDocumentIsThatOfTheCode(t *testing.T) {
+func TestDocumentedTableMatchesTheCode(t *testing.T) {
 	page, err := os.ReadFile("../../docs/safety.md")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestTheTableOfTheDocumentIsThatOfTheCode(t *testing.T) {
 	}
 }
 
-func TestAPageWithoutMarksIsAnError(t *testing.T) {
+func TestPageWithoutMarkersIsAnError(t *testing.T) {
 	if _, err := replaced([]byte("# A page\n"), ""); err == nil {
 		t.Error("it is accepted")
 	}

@@ -48,8 +48,8 @@ func TestCnoCompilesForAllSystems(t *testing.T) {
 	}
 }
 
-// TestTheCheckerFindsWhatAnotherSystemDoesNotHave ensures that the test above can fail.
-func TestTheCheckerFindsWhatAnotherSystemDoesNotHave(t *testing.T) {
+// TestCheckerFindsIdentifiersOfOtherSystems ensures that the test above can fail.
+func TestCheckerFindsIdentifiersOfOtherSystems(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nimport \"syscall\"\n\nfunc main() { _ = syscall.CLONE_NEWNET }\n"), 0o644); err != nil {

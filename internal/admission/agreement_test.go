@@ -160,9 +160,9 @@ func (d *door) check(change func(*operatorv1.NetworkSpec)) (pipeline.Result, err
 // byPolicy reports whether it was a policy that refused, and not the definition of the kind.
 func byPolicy(err error) bool { return strings.Contains(err.Error(), "ValidatingAdmissionPolicy") }
 
-// TestTheDoorAndTheOperatorAgree is the promise that what kubectl apply takes, the operator applies, and that what the
+// TestAdmissionAndOperatorAgree is the promise that what kubectl apply takes, the operator applies, and that what the
 // operator would refuse does not get in.
-func TestTheDoorAndTheOperatorAgree(t *testing.T) {
+func TestAdmissionAndOperatorAgree(t *testing.T) {
 	const each = 1000
 	for name, network := range map[string]*operatorv1.Network{
 		"host-gw": inUse(),
@@ -208,7 +208,7 @@ func (d *door) agrees(each uint64, atLeast int) {
 	}
 }
 
-func TestAnAcknowledgedChangeGetsThroughTheDoor(t *testing.T) {
+func TestAcknowledgedChangeIsAdmitted(t *testing.T) {
 	d := newDoor(t, inUse())
 	vxlan := func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).Backend = "vxlan" }
 	res, err := d.check(vxlan)
@@ -227,7 +227,7 @@ func TestAnAcknowledgedChangeGetsThroughTheDoor(t *testing.T) {
 	}
 }
 
-func TestOneMessageSaysEverything(t *testing.T) {
+func TestOneMessageHasAllErrors(t *testing.T) {
 	d := newDoor(t, inUse())
 	err := d.edit(func(s *operatorv1.NetworkSpec) {
 		s.ClusterNetwork[0].CIDR, s.ServiceNetwork[0], randomedittest.Flannel(s).Backend = "10.200.0.0/16", "172.30.0.0/16", "vxlan"
@@ -245,7 +245,7 @@ func TestOneMessageSaysEverything(t *testing.T) {
 	}
 }
 
-func TestPoolsGetInAtTheDoorOnlyToGrow(t *testing.T) {
+func TestOnlyGrowthOfPoolsIsAdmitted(t *testing.T) {
 	pools := func(cidrs ...string) func(*operatorv1.NetworkSpec) {
 		return func(s *operatorv1.NetworkSpec) {
 			s.ClusterNetwork = nil
@@ -280,7 +280,7 @@ func TestPoolsGetInAtTheDoorOnlyToGrow(t *testing.T) {
 	}
 }
 
-func TestAnUnsafeChangeIsStoredWhenSomebodySaysSo(t *testing.T) {
+func TestUnsafeChangeIsAdmittedWithTheAnnotation(t *testing.T) {
 	d := newDoor(t, inUse())
 	next := d.network.DeepCopy()
 	next.Annotations = map[string]string{AllowUnsafe: "true"}
@@ -303,7 +303,7 @@ func TestTheOperatorItselfIsNeverRefused(t *testing.T) {
 	}
 }
 
-func TestWhatANetworkStandsOnIsNotDeletedByAccident(t *testing.T) {
+func TestDependenciesOfANetworkAreNotDeletedByAccident(t *testing.T) {
 	d := newDoor(t, inUse())
 	err := d.Client.Delete(t.Context(), d.network, client.DryRunAll)
 	if err == nil || !strings.Contains(err.Error(), AllowDeletion+"=true") {

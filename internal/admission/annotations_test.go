@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-// TestAnAnnotatorAnnotatesAndNothingElse tries with the token of a service account what its role alone would let it do.
-func TestAnAnnotatorAnnotatesAndNothingElse(t *testing.T) {
+// TestAnnotatorsOnlyAnnotate tries with the token of a service account what its role alone would let it do.
+func TestAnnotatorsOnlyAnnotate(t *testing.T) {
 	s := apitest.Shared(t)
 	const namespace, name = "default", "annotator"
 	account, err := s.ClientFor(s.ServiceAccount(t, namespace, name))

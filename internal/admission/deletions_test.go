@@ -100,8 +100,8 @@ func TestADeletionByCollectionIsRefused(t *testing.T) {
 	}
 }
 
-// TestOthersDeleteWhatIsTheirs: objects of the same resources that no network depends on, and what Kubernetes itself deletes.
-func TestOthersDeleteWhatIsTheirs(t *testing.T) {
+// TestOtherClientsMayDeleteTheirOwnObjects: objects of the same resources that no network depends on, and what Kubernetes itself deletes.
+func TestOtherClientsMayDeleteTheirOwnObjects(t *testing.T) {
 	d := newDoor(t, inUse())
 	own := d.Namespace(t)
 	theirs := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "cluster-network-operator"}}

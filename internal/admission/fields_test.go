@@ -145,9 +145,9 @@ func walked(fields []provider.Field) []string {
 	return slices.Compact(all)
 }
 
-// TestEveryFieldIsJudgedByItsEntry changes each field of a network in use, and during a change of its MTU. The table of
+// TestEveryFieldIsCheckedByItsEntry changes each field of a network in use, and during a change of its MTU. The table of
 // fields decides what becomes of it; the API server, the operator and the plan have to agree.
-func TestEveryFieldIsJudgedByItsEntry(t *testing.T) {
+func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 	fields := networks.Registry().Fields(operatorv1.NetworkTypeFlannel)
 	paths := walked(fields)
 	if len(paths) < 35 {

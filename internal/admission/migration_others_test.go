@@ -9,8 +9,8 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// TestMigrationsOfOtherNetworksAreJudgedAtTheDoor reports what kubectl apply says for networks besides flannel, and that the operator says it, too.
-func TestMigrationsOfOtherNetworksAreJudgedAtTheDoor(t *testing.T) {
+// TestMigrationsOfOtherNetworksAreValidatedAtAdmission reports what kubectl apply says for networks besides flannel, and that the operator says it, too.
+func TestMigrationsOfOtherNetworksAreValidatedAtAdmission(t *testing.T) {
 	type edit struct {
 		why    string
 		change func(*operatorv1.NetworkSpec)

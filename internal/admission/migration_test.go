@@ -42,15 +42,15 @@ func during(t *testing.T, phase string) *door {
 	return newDoor(t, n, phases[phase].progress)
 }
 
-func TestTheDoorAndTheOperatorAgreeInEveryPhaseOfAMigration(t *testing.T) {
+func TestAdmissionAndOperatorAgreeInEveryPhaseOfAMigration(t *testing.T) {
 	const each = 500
 	for phase := range phases {
 		t.Run(phase, func(t *testing.T) { during(t, phase).agrees(each, each/50) })
 	}
 }
 
-// TestAMigrationIsJudgedAtTheDoor reports what kubectl apply says, and that the operator says it, too.
-func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
+// TestMigrationIsValidatedAtAdmission reports what kubectl apply says, and that the operator says it, too.
+func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 	both := func(edits ...func(*operatorv1.NetworkSpec)) func(*operatorv1.NetworkSpec) {
 		return func(s *operatorv1.NetworkSpec) {
 			for _, e := range edits {
@@ -136,8 +136,8 @@ func openIn(t *testing.T, phase string) *door {
 	return during(t, phase)
 }
 
-// TestTheShortFormHoldsStillDuringAMigration: NetworkConfig cannot announce one, and must not disturb one either.
-func TestTheShortFormHoldsStillDuringAMigration(t *testing.T) {
+// TestShortFormCannotChangeDuringAMigration: NetworkConfig cannot announce one, and must not disturb one either.
+func TestShortFormCannotChangeDuringAMigration(t *testing.T) {
 	d := during(t, "routing")
 	config := shortForm()
 	d.Create(t, config)

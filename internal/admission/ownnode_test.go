@@ -150,8 +150,8 @@ func TestOnlyTheDaemonsOfFurtherNetworksReportThem(t *testing.T) {
 	}
 }
 
-// TestWithoutMultipleNetworksTheirAnnotationIsFree: another component may attach pods to further networks, and write it.
-func TestWithoutMultipleNetworksTheirAnnotationIsFree(t *testing.T) {
+// TestWithoutMultipleNetworksTheAnnotationIsUnrestricted: another component may attach pods to further networks, and write it.
+func TestWithoutMultipleNetworksTheAnnotationIsUnrestricted(t *testing.T) {
 	d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DisableMultiNetwork = new(true) }))
 	p := annotated(d.Namespace(t), "of-another", "")
 	p.Annotations = map[string]string{networkStatus: "[]"}

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
-func TestTheRolesThatAreInstalledAreThoseOfTheCode(t *testing.T) {
+func TestInstalledRolesMatchTheCode(t *testing.T) {
 	installed, err := os.ReadFile("../../config/rbac/networks.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestTheRolesThatAreInstalledAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-func TestThePoliciesThatAreInstalledAreThoseOfTheCode(t *testing.T) {
+func TestInstalledPoliciesMatchTheCode(t *testing.T) {
 	installed, err := os.ReadFile("../../config/admission/policies.yaml")
 	if err != nil {
 		t.Fatal(err)

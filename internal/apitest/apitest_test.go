@@ -37,7 +37,7 @@ func TestSharedServerServesProjectKinds(t *testing.T) {
 	}
 }
 
-func TestKubeconfigFileOpensTheServer(t *testing.T) {
+func TestKubeconfigFileIsUsable(t *testing.T) {
 	server := apitest.Shared(t)
 	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestAuditLogHasEveryRequestOnce(t *testing.T) {
 	}
 }
 
-func TestServerDiesWithItsTestBinary(t *testing.T) {
+func TestServerStopsWithItsTestBinary(t *testing.T) {
 	if os.Getenv(victimVariable) != "" {
 		server := apitest.Start(t, apitest.Options{WithoutProjectCRDs: true})
 		if err := os.WriteFile(os.Getenv(victimVariable), []byte(server.Config.Host), 0o600); err != nil {

@@ -34,7 +34,7 @@ func TestServerServesEveryKindOfOpenShift(t *testing.T) {
 	}
 }
 
-func TestKindsComeAndGoWhileTheServerRuns(t *testing.T) {
+func TestCRDsAreAddedAndRemovedWhileTheServerRuns(t *testing.T) {
 	const name = "proxies.config.openshift.io"
 	server := apitest.Shared(t)
 	served := func() bool {

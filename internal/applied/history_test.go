@@ -44,7 +44,7 @@ func TestAppendDoesNotChangeTheOldHistory(t *testing.T) {
 	}
 }
 
-func TestNumbersGoOnWhateverWasDeleted(t *testing.T) {
+func TestRevisionNumbersIncreaseAfterDeletions(t *testing.T) {
 	for _, tc := range []struct {
 		why    string
 		h      History
@@ -81,7 +81,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 	}
 }
 
-func TestHistoryThatIsTooLargeLosesTheOldest(t *testing.T) {
+func TestOversizedHistoryDropsTheOldest(t *testing.T) {
 	var h History
 	for n := range 3 {
 		h = h.Append(Revision{Number: n + 1, Spec: []byte(`{"x":"` + strings.Repeat("y", 400<<10) + `"}`), Time: noon})

@@ -57,7 +57,7 @@ func baseline(r Record) string {
 	return ""
 }
 
-func TestRolloutGoesThroughItsStates(t *testing.T) {
+func TestRolloutStateTransitions(t *testing.T) {
 	const a, b = "10.0.0.0/16", "10.0.0.0/15"
 	r := Record{}.Begin(Start{Intent: snapshot(t, a), Number: 1, OperatorVersion: "v1"})
 	r = through(t, r)
@@ -86,7 +86,7 @@ func TestRolloutGoesThroughItsStates(t *testing.T) {
 	}
 }
 
-func TestBeginChangesNothingWhenThereIsNothingNew(t *testing.T) {
+func TestBeginWithoutChangesIsANoOp(t *testing.T) {
 	a := snapshot(t, "10.0.0.0/16")
 	begun := Record{}.Begin(Start{Intent: a, Number: 1, OperatorVersion: "v1"})
 	applying := must[Record](t)(begun.MarkApplying())
@@ -127,7 +127,7 @@ func TestForcedSurvivesACrash(t *testing.T) {
 	}
 }
 
-func TestStepsThatDoNotFitAreErrors(t *testing.T) {
+func TestInvalidTransitionsAreErrors(t *testing.T) {
 	if _, err := (Record{State: StateApplied}).MarkApplying(); !errors.Is(err, ErrState) {
 		t.Errorf("MarkApplying of what is applied: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestWhatANewerOperatorWroteIsKept(t *testing.T) {
+func TestFieldsOfANewerOperatorAreKept(t *testing.T) {
 	data := map[string]string{
 		KeyApplied: `{"serviceNetwork":["172.30.0.0/16"],"defaultNetwork":{"type":"Flannel","flannelConfig":{"wings":2}},"clusterNetwork":[],"zeal":{"much":true},"disableNetworkDiagnostics":false}`,
 		KeyState:   "applied", keyRevision: "7", "approvedBy": "the newer operator",
@@ -203,7 +203,7 @@ func TestWhatANewerOperatorWroteIsKept(t *testing.T) {
 	}
 }
 
-func TestHashIsThatOfTheMeaning(t *testing.T) {
+func TestHashIgnoresFormatting(t *testing.T) {
 	parsed := func(text string) Snapshot { t.Helper(); return must[Snapshot](t)(parse(text)) }
 	a := parsed(`{"serviceNetwork":["a"],"clusterNetwork":null}`)
 	if b := parsed("{ \"clusterNetwork\" : null,\n\"serviceNetwork\":[ \"a\" ]}"); a.Hash() != b.Hash() || !a.Equal(b) {
@@ -297,7 +297,7 @@ func TestTheNumberOfTheBaselineSurvivesACrashAtEveryStep(t *testing.T) {
 	}
 }
 
-func TestADamagedRecordIsReplacedByWhatIsKnown(t *testing.T) {
+func TestDamagedRecordIsRebuilt(t *testing.T) {
 	a, b := snapshot(t, "10.0.0.0/16"), snapshot(t, "10.1.0.0/16")
 	history := History{
 		{Number: 1, Spec: []byte(a.String()), Outcome: OutcomeHealthy, OperatorVersion: "v1"},

@@ -131,7 +131,7 @@ func volatile(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-func TestDeletedObjectComesBack(t *testing.T) {
+func TestDeletedObjectIsRecreated(t *testing.T) {
 	c := newCluster(t)
 	objects := c.objects(small)
 	c.apply(objects)
@@ -145,7 +145,7 @@ func TestDeletedObjectComesBack(t *testing.T) {
 	c.converged(objects)
 }
 
-func TestWhatOthersAddStays(t *testing.T) {
+func TestFieldsOfOtherManagersAreKept(t *testing.T) {
 	c := newCluster(t)
 	objects := c.objects(small)
 	c.apply(objects)
@@ -166,7 +166,7 @@ func TestWhatOthersAddStays(t *testing.T) {
 	c.converged(changed)
 }
 
-func TestRemovedFieldGoes(t *testing.T) {
+func TestRemovedFieldIsDeleted(t *testing.T) {
 	c := newCluster(t)
 	c.apply(c.objects(small))
 	less := c.objects(strings.NewReplacer(`, b: "2"`, "", "nodeSelector: {kubernetes.io/os: linux}", "").Replace(small))
@@ -180,7 +180,7 @@ func TestRemovedFieldGoes(t *testing.T) {
 	c.converged(less)
 }
 
-func TestRemovedFieldGoesAfterAReplacement(t *testing.T) {
+func TestRemovedFieldIsDeletedAfterAReplacement(t *testing.T) {
 	// A replacement must not leave fields behind that another manager than that of apply owns.
 	c := newCluster(t)
 	c.apply(c.objects(small))
@@ -232,7 +232,7 @@ func TestOneChangedObjectIsOneRequest(t *testing.T) {
 	}
 }
 
-func TestKindsOfThePlanAreServedBeforeTheirObjects(t *testing.T) {
+func TestCRDsOfThePlanAreServedBeforeTheirObjects(t *testing.T) {
 	c := newCluster(t)
 	// rich has a definition, and an object of the kind that it defines. That the first plan succeeds is the point.
 	result, err := c.executor.Execute(t.Context(), c.plan(c.rich()))
@@ -266,7 +266,7 @@ metadata: {name: agent, namespace: NAME}
 	}
 }
 
-func TestHangingServerIsGivenUpOn(t *testing.T) {
+func TestHangingServerTimesOut(t *testing.T) {
 	c := newCluster(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

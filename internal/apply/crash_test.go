@@ -124,7 +124,7 @@ func TestKilledAtAnyWriteTheNextRunConverges(t *testing.T) {
 	}
 }
 
-func TestKilledDuringInstallNothingIsLeftWhenNothingIsWanted(t *testing.T) {
+func TestKilledDuringInstallEverythingCanBeRemoved(t *testing.T) {
 	for k := 0; ; k++ {
 		c := newCluster(t)
 		if !c.killedAt(k, true, c.objects(first)) {

@@ -84,7 +84,7 @@ func TestInventoryIsWrittenFirstAndLast(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeThatTheInventoryCannotName(t *testing.T) {
+func TestNothingIsCreatedThatTheInventoryCannotName(t *testing.T) {
 	fake, executor := memory(t)
 	p := planOf(t, fake, object(t, aNamespace))
 	fake.Fail = func(c applytest.Call) error {
@@ -109,7 +109,7 @@ func TestUnreadableInventoryIsAnError(t *testing.T) {
 	}
 }
 
-func TestAllErrorsAreTold(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	fake, executor := memory(t)
 	p := planOf(t, fake, object(t, aNamespace), object(t, aConfigMap), object(t, anotherMap), object(t, aDaemonSet))
 	fake.Fail = func(c applytest.Call) error {
@@ -131,7 +131,7 @@ func TestAllErrorsAreTold(t *testing.T) {
 	}
 }
 
-func TestWhatNeedsAFailedNamespaceIsNotTried(t *testing.T) {
+func TestObjectsOfAFailedNamespaceAreSkipped(t *testing.T) {
 	fake, executor := memory(t)
 	p := planOf(t, fake, object(t, aNamespace), object(t, aConfigMap), object(t, aCRD), object(t, aFoo))
 	fake.Fail = func(c applytest.Call) error {
@@ -175,7 +175,7 @@ func TestNothingIsDeletedWhenSomethingFailed(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotSeenIsLookedForBeforeItIsForgotten(t *testing.T) {
+func TestUnseenObjectIsReadBeforeItIsDropped(t *testing.T) {
 	fake, executor := memory(t)
 	if _, err := executor.Execute(t.Context(), planOf(t, fake, object(t, aNamespace), object(t, aConfigMap), object(t, anotherMap))); err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestForeignObjectThatTheCacheDoesNotHaveIsNeverDeleted(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeLookedForIsNotWritten(t *testing.T) {
+func TestUnreadableObjectIsNotWritten(t *testing.T) {
 	fake, executor := memory(t)
 	p := planOf(t, fake, object(t, aNamespace), object(t, aConfigMap))
 	fake.Fail = func(c applytest.Call) error {
@@ -291,7 +291,7 @@ func TestCreateOnlyObjectIsNotChangedWhenTheCacheIsLate(t *testing.T) {
 	}
 }
 
-func TestObjectsOfARankGoAtOnceButNotTooMany(t *testing.T) {
+func TestObjectsOfARankAreWrittenConcurrentlyWithALimit(t *testing.T) {
 	fake, executor := memory(t)
 	executor.Concurrency = 3
 	var now, most atomic.Int64
@@ -321,7 +321,7 @@ func TestObjectsOfARankGoAtOnceButNotTooMany(t *testing.T) {
 	}
 }
 
-func TestDefinitionThatIsNeverEstablishedIsAnErrorInTime(t *testing.T) {
+func TestCRDThatIsNeverEstablishedIsAnErrorInTime(t *testing.T) {
 	fake, executor := memory(t)
 	executor.SettleTimeout = 100 * time.Millisecond
 	executor.Client = neverEstablished{fake}
@@ -382,7 +382,7 @@ func TestErrorsAreSentences(t *testing.T) {
 	}
 }
 
-func TestServerThatDoesNotAnswerIsGivenUpOn(t *testing.T) {
+func TestUnresponsiveServerTimesOut(t *testing.T) {
 	fake, executor := memory(t)
 	executor.Client, executor.RequestTimeout = hanging{fake}, 50*time.Millisecond
 	start := time.Now()

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-func TestWhatCannotBeChangedIsMadeAnew(t *testing.T) {
+func TestImmutableObjectIsRecreated(t *testing.T) {
 	for _, tc := range []struct{ name, kind, object, old, new string }{
 		{"the selector of a DaemonSet", "DaemonSet.apps", "agent", "{app: agent}", "{app: agent2}"},
 		{"the selector of a Deployment", "Deployment.apps", "controller", "{app: controller}", "{app: controller2}"},
@@ -58,7 +58,7 @@ func (c *cluster) liveOf(kind, name string) seen {
 	return seen{key, o.GetUID()}
 }
 
-func TestPodsThatTheNewWorkloadFindsAreLeftRunning(t *testing.T) {
+func TestPodsThatTheNewWorkloadSelectsKeepRunning(t *testing.T) {
 	c := newCluster(t)
 	const more = "labels: {app: agent, part: node}"
 	text := strings.Replace(small, "labels: {app: agent}", more, 1)
@@ -94,7 +94,7 @@ func (c *cluster) collectOrphans(name string) error {
 	return errors.New("no one asked to keep the pods")
 }
 
-func TestDefinitionIsNeverMadeAnew(t *testing.T) {
+func TestCRDIsNeverRecreated(t *testing.T) {
 	c := newCluster(t)
 	c.apply(c.rich())
 	objects := c.objects(strings.Replace(richText(t), "scope: Namespaced", "scope: Cluster", 1))
@@ -104,7 +104,7 @@ func TestDefinitionIsNeverMadeAnew(t *testing.T) {
 	}
 }
 
-func TestForeignObjectIsTakenOverAndNeverDeleted(t *testing.T) {
+func TestForeignObjectIsAdoptedAndNeverDeleted(t *testing.T) {
 	c := newCluster(t)
 	theirs := c.objects(small)
 	for _, o := range theirs {
@@ -132,7 +132,7 @@ func TestForeignObjectIsTakenOverAndNeverDeleted(t *testing.T) {
 	c.must("DaemonSet.apps", "agent")
 }
 
-func TestForeignObjectIsNotMadeAnew(t *testing.T) {
+func TestForeignObjectIsNotRecreated(t *testing.T) {
 	c := newCluster(t)
 	for _, o := range c.objects(strings.ReplaceAll(small, "app: agent", "app: theirs")) {
 		o.Object.SetLabels(nil)
@@ -147,7 +147,7 @@ func TestForeignObjectIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-func TestUnrenderedGoesWhenWhatReplacesItWorks(t *testing.T) {
+func TestObsoleteObjectIsDeletedWhenItsReplacementWorks(t *testing.T) {
 	c := newCluster(t)
 	c.apply(c.rich())
 	less := without(without(c.rich(), "ConfigMap", "config"), "Widget", "one")
@@ -165,7 +165,7 @@ func TestUnrenderedGoesWhenWhatReplacesItWorks(t *testing.T) {
 	c.converged(less)
 }
 
-func TestDefinitionInUseIsKept(t *testing.T) {
+func TestCRDInUseIsKept(t *testing.T) {
 	c := newCluster(t)
 	c.apply(c.rich())
 	less := without(without(c.rich(), "CustomResourceDefinition", "widgets."+c.name+".example.com"), "Widget", "one")

@@ -33,7 +33,7 @@ func TestNamespaceThatIsBeingDeletedIsNamed(t *testing.T) {
 	}
 }
 
-func TestMissingRightsAreNamed(t *testing.T) {
+func TestMissingPermissionsAreNamed(t *testing.T) {
 	c := newCluster(t)
 	c.apply(c.objects(small))
 	c.executor.Client = clientFor(t, c.server.User(t, "nobody", "system:authenticated"), manager)
@@ -56,7 +56,7 @@ func TestInvalidObjectIsNamed(t *testing.T) {
 	}
 }
 
-func TestPolicyThatRefusesIsNamed(t *testing.T) {
+func TestRefusingPolicyIsNamed(t *testing.T) {
 	c := newCluster(t)
 	policy := c.objects(`
 apiVersion: v1

@@ -93,7 +93,7 @@ func TestImportsPointUpwards(t *testing.T) {
 	}
 }
 
-func TestSiblingsDoNotKnowOneAnother(t *testing.T) {
+func TestSiblingsDoNotImportEachOther(t *testing.T) {
 	_, files := sources(t)
 	for _, f := range files {
 		unit := Unit(f.dir)
@@ -178,8 +178,8 @@ func isPackage(e ast.Expr, name string) bool {
 // dumps are the functions of the library of netlink whose answer may lack entries while others change, with the error ErrDumpInterrupted.
 var dumps = regexp.MustCompile(`^(Link|Addr|Route|Neigh|Rule)List`)
 
-// TestWhatTheKernelListsIsReadWhole: on a node with pods that come and go, lists are interrupted often.
-func TestWhatTheKernelListsIsReadWhole(t *testing.T) {
+// TestNetlinkDumpsAreReadCompletely: on a node with pods that come and go, lists are interrupted often.
+func TestNetlinkDumpsAreReadCompletely(t *testing.T) {
 	set, files := sources(t)
 	for _, f := range files {
 		ast.Inspect(f.ast, func(n ast.Node) bool {

@@ -49,7 +49,7 @@ func ofNetworks(dir string) bool {
 	return false
 }
 
-func TestNetworksAreNamedInTheirDirectoriesAlone(t *testing.T) {
+func TestNetworksAreNamedInTheirDirectoriesOnly(t *testing.T) {
 	_, files := sources(t)
 	found := map[string]int{}
 	for _, f := range files {

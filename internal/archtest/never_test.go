@@ -29,8 +29,8 @@ func TestNeverImported(t *testing.T) {
 	}
 }
 
-// TestTheStatusLoopDeletesNothing: who looks at how things are must not change them on the way.
-func TestTheStatusLoopDeletesNothing(t *testing.T) {
+// TestStatusControllerDeletesNothing: who looks at how things are must not change them on the way.
+func TestStatusControllerDeletesNothing(t *testing.T) {
 	set, files := sources(t)
 	for _, f := range files {
 		if f.dir != "internal/controller/clusterstatus" && f.dir != "internal/status" {

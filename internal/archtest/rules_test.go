@@ -114,8 +114,8 @@ func isNew(e ast.Expr, dir string) bool {
 	return dir == rulesDir && isPackage(e, "New")
 }
 
-// TestEveryRuleStandsOnce: no sentence stands twice, and what two rules say is written once and shared.
-func TestEveryRuleStandsOnce(t *testing.T) {
+// TestEveryRuleIsWrittenOnce: no sentence stands twice, and what two rules say is written once and shared.
+func TestEveryRuleIsWrittenOnce(t *testing.T) {
 	set, files := sources(t)
 	seen := map[string]sentence{}
 	for _, s := range sentences(t, set, files, constants(files)) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPackagesForTestsAreNamedSo: a package that no binary contains is below internal/testing, or its name ends in test.
-func TestPackagesForTestsAreNamedSo(t *testing.T) {
+// TestTestPackagesAreMarked: a package that no binary contains is below internal/testing, or its name ends in test.
+func TestTestPackagesAreMarked(t *testing.T) {
 	_, files := sources(t)
 	imported, code := map[string][]string{}, map[string]bool{}
 	var open []string

@@ -36,7 +36,7 @@ var (
 	exceptions = regexp.MustCompile(`"nobody"|nobody:x:|user nobody|found-anew|internal/archtest/`)
 )
 
-func TestWordsOfUsersAreThoseOfTheField(t *testing.T) {
+func TestTextsUseStandardTerms(t *testing.T) {
 	pattern := func(words []struct{ word, instead string }) map[*regexp.Regexp]string {
 		out := map[*regexp.Regexp]string{}
 		for _, w := range words {

@@ -65,7 +65,7 @@ func names(list []Certificate) (all []string) {
 	return all
 }
 
-func TestBundlesAsPeopleWriteThemAreRead(t *testing.T) {
+func TestHandwrittenBundlesAreRead(t *testing.T) {
 	a, b := authority(t, "a"), authority(t, "b")
 	lines := strings.Count(a, "\n")
 	for why, content := range map[string]string{
@@ -87,7 +87,7 @@ func TestBundlesAsPeopleWriteThemAreRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoBundleIsRefusedWithTheReason(t *testing.T) {
+func TestInvalidBundleIsRefusedWithTheReason(t *testing.T) {
 	good := authority(t, "good")
 	raw := der(t, "der", now.AddDate(1, 0, 0))
 	key := armored("EC PRIVATE KEY", []byte("hunter2"))

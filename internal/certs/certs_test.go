@@ -37,7 +37,7 @@ func issue(t *testing.T, a *CA, r Request, now time.Time) Pair {
 	return p
 }
 
-func TestIssuedCertificatesHoldWhatWasAsked(t *testing.T) {
+func TestIssuedCertificatesMatchTheRequest(t *testing.T) {
 	ca := authority(t, start)
 	leaf, key, err := issue(t, ca, member, start).Parse()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestIssuedCertificatesHoldWhatWasAsked(t *testing.T) {
 	}
 }
 
-func TestACertificateNeverOutlivesItsAuthority(t *testing.T) {
+func TestCertificateNeverOutlivesItsCA(t *testing.T) {
 	ca := authority(t, start)
 	leaf, _, err := issue(t, ca, member, start.Add(950*time.Hour)).Parse()
 	if err != nil {
@@ -73,7 +73,7 @@ func TestACertificateNeverOutlivesItsAuthority(t *testing.T) {
 	}
 }
 
-func TestIssueRefusesARequestThatSaysNothing(t *testing.T) {
+func TestIssueRefusesAnEmptyRequest(t *testing.T) {
 	ca := authority(t, start)
 	for name, r := range map[string]Request{
 		"no usage": {CommonName: "x", Life: time.Hour},
@@ -109,7 +109,7 @@ func TestParseRefusesPairsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestStaleSaysWhyAPairMustBeIssuedAnew(t *testing.T) {
+func TestStaleReturnsTheReasonForReissuing(t *testing.T) {
 	ca, other := authority(t, start), authority(t, start)
 	good := issue(t, ca, member, start)
 	moved, client := member, member
@@ -146,7 +146,7 @@ func TestStaleSaysWhyAPairMustBeIssuedAnew(t *testing.T) {
 	}
 }
 
-func TestBundlesGoThroughPEM(t *testing.T) {
+func TestBundlesRoundTripThroughPEM(t *testing.T) {
 	a, b := authority(t, start), authority(t, start)
 	bundle := Bundle{a.Certificate()}.With(b.Certificate(), a.Certificate())
 	if len(bundle) != 2 {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestKeysOfOthersAreRead goes through the forms in which authorities come from elsewhere.
-func TestKeysOfOthersAreRead(t *testing.T) {
+// TestKeysOfOtherToolsAreRead goes through the forms in which authorities come from elsewhere.
+func TestKeysOfOtherToolsAreRead(t *testing.T) {
 	ours := authority(t, start)
 	ecKey, err := x509.ParsePKCS8PrivateKey(decode(t, ours.Pair().Key))
 	if err != nil {
@@ -93,7 +93,7 @@ func decode(t *testing.T, text []byte) []byte {
 	return block.Bytes
 }
 
-func TestNobodyBecomesAnAuthorityByBeingCertified(t *testing.T) {
+func TestLeafCertificateIsNoCA(t *testing.T) {
 	ca := authority(t, start)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestLivesOfMinutesHaveAHalf(t *testing.T) {
 	}
 }
 
-func TestSalvageFindsAuthoritiesInWhateverIsAroundThem(t *testing.T) {
+func TestSalvageFindsCAsAmongOtherData(t *testing.T) {
 	a, b := authority(t, start), authority(t, start.Add(time.Hour))
 	text := append([]byte("# by hand\n"), a.Pair().Certificate...)
 	text = append(text, a.Pair().Key...)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestNothingStopsTrustingWhileAnAuthorityIsReplaced plays three lives of an authority hour by hour, with holders
+// TestTrustIsKeptWhileACAIsReplaced plays three lives of an authority hour by hour, with holders
 // that learn of a new bundle as late as the overlap allows, and checks every handshake that could happen.
-func TestNothingStopsTrustingWhileAnAuthorityIsReplaced(t *testing.T) {
+func TestTrustIsKeptWhileACAIsReplaced(t *testing.T) {
 	const lag = 9 * time.Hour // holders get a bundle this late; the overlap is 10
 	type seen struct {
 		at     time.Time
@@ -57,7 +57,7 @@ func TestNothingStopsTrustingWhileAnAuthorityIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAnExpiredAuthorityIsReplacedAtOnce(t *testing.T) {
+func TestExpiredCAIsReplacedAtOnce(t *testing.T) {
 	r, _, err := Rotation{}.Step(policy, start)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAnExpiredAuthorityIsReplacedAtOnce(t *testing.T) {
 	}
 }
 
-func TestARetiredAuthorityIsForgottenWhenWhatItSignedHasExpired(t *testing.T) {
+func TestRetiredCAIsRemovedWhenItsCertificatesHaveExpired(t *testing.T) {
 	r, _, err := Rotation{}.Step(policy, start)
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func sourceAccount(t *testing.T, server *apitest.Server, namespace string) {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "source", Namespace: namespace}}})
 }
 
-func TestATargetThatGoesAndComesBackIsToldInTheStatus(t *testing.T) {
+func TestOutageOfATargetIsReportedInTheStatus(t *testing.T) {
 	server := apitest.Shared(t)
 	namespace := server.Namespace(t)
 	sourceAccount(t, server, namespace)
@@ -84,7 +84,7 @@ func TestATargetThatGoesAndComesBackIsToldInTheStatus(t *testing.T) {
 	}
 }
 
-func TestAStatusIsWrittenOnceWhileItSaysTheSame(t *testing.T) {
+func TestUnchangedStatusIsWrittenOnce(t *testing.T) {
 	server := apitest.Shared(t)
 	namespace := server.Namespace(t)
 	server.Create(t, newCheck(namespace, "network-check-source-a-to-x", "me", listen(t, "127.0.0.1:0").Addr().String()))
@@ -98,7 +98,7 @@ func TestAStatusIsWrittenOnceWhileItSaysTheSame(t *testing.T) {
 	}
 }
 
-func TestAStatusIsRefreshedWhenItHasNotBeenForLong(t *testing.T) {
+func TestStatusIsRefreshedPeriodically(t *testing.T) {
 	server := apitest.Shared(t)
 	namespace := server.Namespace(t)
 	server.Create(t, newCheck(namespace, "network-check-source-a-to-x", "me", listen(t, "127.0.0.1:0").Addr().String()))
@@ -148,7 +148,7 @@ func samples(t *testing.T, s *source) float64 {
 }
 
 // The server is one of its own: its kinds come and go.
-func TestTheKindMayComeLateAndGo(t *testing.T) {
+func TestCRDMayAppearLateAndDisappear(t *testing.T) {
 	server := apitest.Start(t, apitest.Options{})
 	namespace := server.Namespace(t)
 	s := start(t, server.Config, namespace, "me", quick())

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/metricsserver"
 )
 
-func TestASampleSaysWhichStepFailed(t *testing.T) {
+func TestSampleNamesTheFailedStep(t *testing.T) {
 	target := listen(t, "127.0.0.1:0").Addr().String()
 	_, port, _ := net.SplitHostPort(target)
 	resolve := func(_ context.Context, host string) ([]string, error) {
@@ -38,7 +38,7 @@ func TestASampleSaysWhichStepFailed(t *testing.T) {
 	}
 }
 
-func TestASampleEndsInTime(t *testing.T) {
+func TestSampleTimesOut(t *testing.T) {
 	silent := Connector{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-func TestMetricsAreServedOverTLSByTheNamesThatDashboardsKnow(t *testing.T) {
+func TestMetricsAreServedOverTLSUnderTheNamesThatDashboardsUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestBothFamiliesAreAnsweredAndTheEndIsOrderly(t *testing.T) {
+func TestBothFamiliesAreServedAndShutdownIsGraceful(t *testing.T) {
 	listener, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestBothFamiliesAreAnsweredAndTheEndIsOrderly(t *testing.T) {
 	}
 }
 
-func TestAListenerThatBreaksIsAnError(t *testing.T) {
+func TestFailedListenerIsAnError(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

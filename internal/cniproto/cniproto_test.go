@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMessagesAreReadAsTheyAreWritten(t *testing.T) {
+func TestMessagesRoundTrip(t *testing.T) {
 	sent := Request{Version: Version, ID: "1", Plugin: "toy", Command: Add, ContainerID: "c", NetNS: "/n", IfName: "eth0", Args: "A=b", Path: "/p", Config: json.RawMessage(`{"a":1}`), Timeout: 5}
 	var wire bytes.Buffer
 	if err := Write(&wire, sent); err != nil {

@@ -177,7 +177,7 @@ func (n *node) records() int {
 	return len(files)
 }
 
-func TestAnAttachmentFromItsStartToItsEnd(t *testing.T) {
+func TestAttachmentLifecycle(t *testing.T) {
 	n := newNode(t)
 	n.netns("a")
 	first := n.ask(n.request(cniproto.Add, "a"))
@@ -206,7 +206,7 @@ func TestAnAttachmentFromItsStartToItsEnd(t *testing.T) {
 	}
 }
 
-func TestEachVersionOfCNIHasItsForm(t *testing.T) {
+func TestResultsOfEachCNIVersion(t *testing.T) {
 	n := newNode(t)
 	n.netns("a")
 	for _, version := range cniproto.SupportedVersions() {
@@ -223,8 +223,8 @@ func TestEachVersionOfCNIHasItsForm(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfAnADDThatFails in its own time, by its deadline, or because its process dies.
-func TestNothingIsLeftOfAnADDThatFails(t *testing.T) {
+// TestFailedADDLeavesNothing in its own time, by its deadline, or because its process dies.
+func TestFailedADDLeavesNothing(t *testing.T) {
 	t.Run("an error", func(t *testing.T) {
 		n := newNode(t)
 		n.netns("a")
@@ -355,8 +355,8 @@ func TestARestartKeepsAttachmentsAndARebootRemovesThem(t *testing.T) {
 	}
 }
 
-// TestASweepLeavesAnAttachmentWhoseADDRan has the server look for what is left over while an ADD runs.
-func TestASweepLeavesAnAttachmentWhoseADDRan(t *testing.T) {
+// TestSweepKeepsAnAttachmentWhoseADDIsRunning has the server look for what is left over while an ADD runs.
+func TestSweepKeepsAnAttachmentWhoseADDIsRunning(t *testing.T) {
 	n := newNode(t)
 	n.netns("one")
 	runs, goOn := make(chan struct{}), make(chan struct{})
@@ -381,7 +381,7 @@ func TestASweepLeavesAnAttachmentWhoseADDRan(t *testing.T) {
 	}
 }
 
-func TestADELThatFailsIsAnErrorAndIsRepeated(t *testing.T) {
+func TestFailedDELIsAnErrorAndIsRepeated(t *testing.T) {
 	n := newNode(t)
 	n.netns("a")
 	if r := n.ask(n.request(cniproto.Add, "a")); r.Error != nil {
@@ -399,7 +399,7 @@ func TestADELThatFailsIsAnErrorAndIsRepeated(t *testing.T) {
 	}
 }
 
-func TestGCKeepsWhatTheRuntimeNamesAndOtherNetworks(t *testing.T) {
+func TestGCKeepsValidAttachmentsAndOtherNetworks(t *testing.T) {
 	n := newNode(t)
 	for _, name := range []string{"a", "b", "c"} {
 		n.netns(name)
@@ -447,7 +447,7 @@ func TestANewSandboxOfAPodCancelsTheFormer(t *testing.T) {
 	}
 }
 
-func TestRequestsOfASandboxTakeTurns(t *testing.T) {
+func TestRequestsOfASandboxAreSerialized(t *testing.T) {
 	n := newNode(t)
 	n.netns("a")
 	inside, release := make(chan struct{}), make(chan struct{})
@@ -583,7 +583,7 @@ func TestSTATUSIsThatOfTheNetwork(t *testing.T) {
 	}
 }
 
-func TestWrongRequestsAreRefused(t *testing.T) {
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	n := newNode(t)
 	n.netns("a")
 	for _, row := range []struct {
@@ -612,7 +612,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheSocketIsForItsUserAlone(t *testing.T) {
+func TestSocketIsAccessibleToItsUserOnly(t *testing.T) {
 	n := newNode(t)
 	n.ask(n.request(cniproto.Status, "a")) // the server has begun
 	for path, want := range map[string]os.FileMode{"agent": os.ModeDir | 0o700, "agent/cni.sock": os.ModeSocket | 0o600, "attachments": os.ModeDir | 0o700} {
@@ -639,8 +639,8 @@ func TestTheSocketIsForItsUserAlone(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatEndsLeavesTheSocketOfItsSuccessor: both run for a time during a rollout.
-func TestAnAgentThatEndsLeavesTheSocketOfItsSuccessor(t *testing.T) {
+// TestStoppedAgentKeepsTheSocketOfItsSuccessor: both run for a time during a rollout.
+func TestStoppedAgentKeepsTheSocketOfItsSuccessor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent", "cni.sock")
 	first, err := Listen(path)
 	if err != nil {

@@ -73,7 +73,7 @@ func listens(t *testing.T, root string, answer func(cniproto.Request) any) {
 
 var add = []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=c", "CNI_NETNS=/n", "CNI_IFNAME=eth0", "CNI_ARGS=K8S_POD_NAME=p", "CNI_PATH=/opt/cni/bin"}
 
-func TestTheAnswerOfTheAgentIsPrinted(t *testing.T) {
+func TestResponseOfTheAgentIsPrinted(t *testing.T) {
 	root := short(t)
 	var got cniproto.Request
 	listens(t, root, func(r cniproto.Request) any {
@@ -100,7 +100,7 @@ func TestErrorsKeepCodeAndMessage(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAnswerNothingSucceeds(t *testing.T) {
+func TestNothingSucceedsWithoutAResponse(t *testing.T) {
 	empty, silent, confused := short(t), short(t), short(t)
 	listens(t, silent, func(cniproto.Request) any { return json.RawMessage(`{`) })
 	listens(t, confused, func(cniproto.Request) any { return cniproto.Response{Version: cniproto.Version, ID: "another"} })
@@ -121,7 +121,7 @@ func TestWithoutAnAnswerNothingSucceeds(t *testing.T) {
 	}
 }
 
-func TestARestartOfTheAgentIsWaitedFor(t *testing.T) {
+func TestShimWaitsForARestartOfTheAgent(t *testing.T) {
 	root := short(t)
 	started := make(chan struct{})
 	go func() {
@@ -137,7 +137,7 @@ func TestARestartOfTheAgentIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWrongCallsAreRefused(t *testing.T) {
+func TestInvalidInvocationsAreRefused(t *testing.T) {
 	root := short(t)
 	for _, row := range []struct {
 		why, conf string

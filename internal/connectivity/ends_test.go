@@ -2,7 +2,7 @@ package connectivity
 
 import "testing"
 
-func TestTheNameOfACheckIsReadBack(t *testing.T) {
+func TestCheckNameRoundTrip(t *testing.T) {
 	nodes := []string{"a", "b.example.org", "b.example.net", "x-to-y", "x", "10.0.0.1"}
 	names, ends := NewNames(nodes), EndsOf(nodes)
 	for _, source := range nodes {

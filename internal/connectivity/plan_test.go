@@ -100,7 +100,7 @@ func TestThePlanDoesNotDependOnTheOrder(t *testing.T) {
 	}
 }
 
-func TestANodeThatComesOrGoesChangesItsOwnChecksOnly(t *testing.T) {
+func TestAddedOrRemovedNodeChangesOnlyItsChecks(t *testing.T) {
 	small, large := planned(cluster(200, 5)), planned(cluster(201, 5))
 	for name, c := range large {
 		if before, had := small[name]; c.Target.Node == "node-200" {
@@ -114,7 +114,7 @@ func TestANodeThatComesOrGoesChangesItsOwnChecksOnly(t *testing.T) {
 	}
 }
 
-func TestASourceThatGoesTakesOnlyItsOwnChecksAlong(t *testing.T) {
+func TestRemovedSourceRemovesOnlyItsChecks(t *testing.T) {
 	w := cluster(200, 5)
 	before := planned(w)
 	gone := w.Sources[2].Node
@@ -142,7 +142,7 @@ func TestWhatIsNotOnANodeIsNotPlanned(t *testing.T) {
 	}
 }
 
-func TestOfTwoSourcesOnANodeTheOneThatWorksCounts(t *testing.T) {
+func TestWorkingSourceOfANodeIsPreferred(t *testing.T) {
 	w := cluster(3, 3)
 	w.Sources = append(w.Sources, Source{Node: "node-0", Pod: "a-new-one"})
 	for _, c := range Plan(w) {
@@ -152,7 +152,7 @@ func TestOfTwoSourcesOnANodeTheOneThatWorksCounts(t *testing.T) {
 	}
 }
 
-func TestChecksHaveTheNamesThatToolsKnow(t *testing.T) {
+func TestChecksHaveTheNamesOfOpenShift(t *testing.T) {
 	w := Topology{Nodes: map[string]string{"worker-0.example.com": "1", "10.0.0.7": "2"},
 		Sources: []Source{{Node: "worker-0.example.com", Pod: "p"}},
 		Targets: []Target{{Node: "10.0.0.7", Endpoint: "10.1.1.1:8080"}, {Name: "load-balancer-api-external", Endpoint: "api.example.com:6443"}}}

@@ -16,7 +16,7 @@ func at(minutes int, err error) Sample {
 	return Sample{Start: start.Add(time.Duration(minutes) * time.Minute), Target: "network-check-target-x", Endpoint: "10.1.1.1:8080", Connected: time.Millisecond, ConnectErr: err}
 }
 
-func TestTheConditionTurnsWithTheFirstSampleOfAnotherKind(t *testing.T) {
+func TestConditionChangesWithTheFirstDifferentSample(t *testing.T) {
 	refused, unresolved := at(2, errors.New("refused")), at(3, nil)
 	unresolved.ResolveErr = errors.New("no such host")
 	var s status
@@ -48,7 +48,7 @@ func TestTheConditionTurnsWithTheFirstSampleOfAnotherKind(t *testing.T) {
 	}
 }
 
-func TestAStatusRemembersNoMoreThanItMay(t *testing.T) {
+func TestStatusIsBounded(t *testing.T) {
 	var s status
 	for i := range 500 {
 		sample := at(i, nil)
@@ -70,7 +70,7 @@ func TestAStatusRemembersNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-func TestAnOutageHasABeginningAndAnEnd(t *testing.T) {
+func TestOutageHasAStartAndAnEnd(t *testing.T) {
 	var s status
 	unresolved := at(3, nil)
 	unresolved.ResolveErr = errors.New("no such host")
@@ -93,7 +93,7 @@ func TestAnOutageHasABeginningAndAnEnd(t *testing.T) {
 	}
 }
 
-func TestResolvingANameIsAStepOfItsOwn(t *testing.T) {
+func TestNameResolutionIsASeparateStep(t *testing.T) {
 	sample := at(0, nil)
 	sample.Endpoint, sample.Resolved = "api.example.com:6443", 2*time.Millisecond
 	s, _ := Record(status{}, sample)

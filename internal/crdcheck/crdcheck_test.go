@@ -53,7 +53,7 @@ func check(t *testing.T, object string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestObjectsAreCheckedAsTheAPIServerDoes(t *testing.T) {
+func TestObjectsAreCheckedLikeInTheAPIServer(t *testing.T) {
 	for _, c := range []struct{ object, says string }{
 		{"spec: {low: 3, words: [One], free: {any: 1}}", ""},
 		{"{}", "spec: Required value"},
@@ -74,7 +74,7 @@ func TestObjectsAreCheckedAsTheAPIServerDoes(t *testing.T) {
 	}
 }
 
-func TestVersionThatIsNotThere(t *testing.T) {
+func TestMissingVersion(t *testing.T) {
 	if _, err := New(&apiextensionsv1.CustomResourceDefinition{}, "v1"); err == nil {
 		t.Error("no error")
 	}

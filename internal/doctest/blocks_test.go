@@ -37,7 +37,7 @@ func TestBlocksOfAllDocumentsAreFound(t *testing.T) {
 	}
 }
 
-func TestOpenFenceIsAnErrorThatSaysWhere(t *testing.T) {
+func TestOpenFenceIsAnErrorWithItsPosition(t *testing.T) {
 	_, err := doctest.Blocks(fstest.MapFS{"README.md": fences("\n'''yaml\na: 1\n"), "docs/a.md": fences("")})
 	if err == nil || !strings.Contains(err.Error(), "README.md:2") {
 		t.Errorf("got %v", err)
@@ -71,7 +71,7 @@ func TestOnlyWholeObjectsAreObjects(t *testing.T) {
 	}
 }
 
-func TestBrokenYAMLIsAnErrorThatSaysWhere(t *testing.T) {
+func TestBrokenYAMLIsAnErrorWithItsPosition(t *testing.T) {
 	for why, content := range map[string]string{"not YAML": "a: [", "a key twice": "a: 1\na: 2\n"} {
 		_, err := doctest.Block{File: "docs/a.md", Line: 7, Content: content}.Objects()
 		if err == nil || !strings.Contains(err.Error(), "docs/a.md:7") {

@@ -45,7 +45,7 @@ func root(t *testing.T) string {
 	return dir
 }
 
-func TestExamplesInTheDocumentsDoWhatTheySay(t *testing.T) {
+func TestExamplesInTheDocumentsWork(t *testing.T) {
 	blocks, err := doctest.Blocks(os.DirFS(root(t)))
 	if err != nil {
 		t.Fatal(err)

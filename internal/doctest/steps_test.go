@@ -13,7 +13,7 @@ import (
 // document lets raw strings hold fences.
 func document(s string) string { return strings.ReplaceAll(s, "'''", "```") }
 
-func TestADocumentIsWalkedThroughFromTopToBottom(t *testing.T) {
+func TestDocumentIsExecutedInOrder(t *testing.T) {
 	steps, err := doctest.Steps("a.md", document(`# x
 '''yaml file=a.txt
 one
@@ -58,7 +58,7 @@ exit 3
 	}
 }
 
-func TestWhatIsNotAsTheDocumentSaysIsAnErrorThatSaysWhere(t *testing.T) {
+func TestDifferenceFromTheDocumentIsAnErrorWithItsPosition(t *testing.T) {
 	for why, row := range map[string]struct{ text, says string }{
 		"a script that fails":            {"\n'''sh\nexit 1\n'''\n", "a.md:2: run script"},
 		"a script that should have":      {"'''sh fails\ntrue\n'''\n", "a.md:1: run script"},
@@ -76,7 +76,7 @@ func TestWhatIsNotAsTheDocumentSaysIsAnErrorThatSaysWhere(t *testing.T) {
 	}
 }
 
-func TestABlockThatNobodyLooksAtIsAnError(t *testing.T) {
+func TestUntestedBlockIsAnError(t *testing.T) {
 	for why, text := range map[string]string{"YAML for nothing": "'''yaml\na: 1\n'''\n", "an open fence": "'''sh\ntrue\n"} {
 		if _, err := doctest.Steps("a.md", document(text)); err == nil {
 			t.Error(why)

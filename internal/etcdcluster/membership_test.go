@@ -20,7 +20,7 @@ var cluster = Cluster{Network: "toy", Component: "Toy", Namespace: "openshift-to
 
 var managed = Managed{ClientPort: 12379, PeerPort: 12380, Image: "etcd"}
 
-func TestThereIsNeverAnEvenNumberOfSeats(t *testing.T) {
+func TestNumberOfSeatsIsOdd(t *testing.T) {
 	for candidates, want := range []int{0, 1, 1, 3, 3, 3} {
 		if got := Seats(candidates); got != want {
 			t.Errorf("%d candidates: %d seats, want %d", candidates, got, want)
@@ -45,7 +45,7 @@ func TestOnlyOneFoundsACluster(t *testing.T) {
 	}
 }
 
-func TestRecordsGoThroughJSON(t *testing.T) {
+func TestRecordsRoundTripThroughJSON(t *testing.T) {
 	m := Bootstrap(nodes(3), managed, "t")
 	m.ClientTrust, m.Members[0].ID = "x", "1"
 	text, err := m.Encode()
@@ -74,7 +74,7 @@ func FuzzDecodeMembership(f *testing.F) {
 	})
 }
 
-func TestOnlyTheFounderIsToldThatTheClusterIsNew(t *testing.T) {
+func TestOnlyTheFounderStartsANewCluster(t *testing.T) {
 	m := Bootstrap(nodes(1), managed, "t")
 	for state, want := range map[State][]string{
 		New:      {"initial-cluster-state: new", "initial-cluster: a-t=https://192.0.2.1:12380"},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTextsHaveActionsOfTheirOwn(t *testing.T) {
+func TestTextsHaveTheirOwnActions(t *testing.T) {
 	one, other := Of("Validate", "a is wrong"), Of("Validate", "b is wrong")
 	if one == other || one != Of("Validate", "a is wrong") {
 		t.Errorf("the actions are %q and %q", one, other)

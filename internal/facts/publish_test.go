@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestWhatIsPublishedIsReadBack(t *testing.T) {
+func TestPublishedFactsRoundTrip(t *testing.T) {
 	want := Cluster{Platform: "AWS", APIServer: HostPort{Host: "fd00::1", Port: 6443}, Images: Images{"FLANNEL_IMAGE": "a/b:c"}, ReleaseVersion: "v1", KeepConntrackMax: true}
 	data, err := want.Publish()
 	if err != nil {
@@ -20,7 +20,7 @@ func TestWhatIsPublishedIsReadBack(t *testing.T) {
 	}
 }
 
-func TestFactsThatCannotBeReadAreAnError(t *testing.T) {
+func TestUnreadableFactsAreAnError(t *testing.T) {
 	good := map[string]string{"apiServer": "a:1", "images": "{}"}
 	for why, change := range map[string][2]string{
 		"no port": {"apiServer", "a"}, "a port that is no number": {"apiServer", "a:b"}, "images that are no JSON": {"images", "x"},

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestImagesComeFromTheRegistryThatIsNamed(t *testing.T) {
+func TestImagesComeFromTheConfiguredRegistry(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0", 64)
 	images := Images{"A": "localhost/cno/a:v1", "B": "registry.example:5000/b" + digest, "C": "cno/c:v1", "D": "d", "E": "[fd00::1]:5000/e:v1", "F": ""}
 	got, err := images.In("mirror.example:5000/cno/images")
@@ -26,7 +26,7 @@ func TestImagesComeFromTheRegistryThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRegistryIsRefusedWithTheWayOut(t *testing.T) {
+func TestInvalidRegistryIsRefusedWithTheWayOut(t *testing.T) {
 	for _, registry := range []string{"https://mirror.example", "mirror.example/", "Mirror.example", "mirror.example/cno:v1", "mirror example", "/cno", "mirror.example//cno"} {
 		_, err := Images{"A": "a"}.In(registry)
 		if err == nil {

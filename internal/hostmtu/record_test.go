@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRecordSurvivesTheConfigMap(t *testing.T) {
+func TestRecordRoundTripsThroughConfigMap(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, r := range map[string]Record{
 		"waiting for more": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, First: created},
@@ -61,7 +61,7 @@ func TestInterfacesAreKnownOfAllNodesOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestLeastIsPublishedUnderTheKeyThatOthersRead(t *testing.T) {
+func TestSmallestMTUIsPublishedUnderTheCommonKey(t *testing.T) {
 	data, err := Record{Nodes: map[string]Node{"a": {MTU: 9000}, "b": {MTU: 1400}}}.Encode()
 	if err != nil || data["mtu"] != "1400" {
 		t.Errorf("mtu = %q, %v; want 1400", data["mtu"], err)

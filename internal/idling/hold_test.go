@@ -131,7 +131,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-func TestHolderTellsServicesApart(t *testing.T) {
+func TestHolderDistinguishesServices(t *testing.T) {
 	port := idling.Port{Protocol: corev1.ProtocolTCP, Port: 30080}
 	service := func(name string, uid types.UID, idled bool) idling.Service {
 		return idling.Service{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}, UID: uid, Idled: idled, Ports: []idling.Port{port}}

@@ -15,7 +15,7 @@ func target(kind, group, name string, replicas int32) idling.Target {
 	return idling.Target{CrossGroupObjectReference: unidlingv1alpha1.CrossGroupObjectReference{Kind: kind, Group: group, Name: name}, Replicas: replicas}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	want := idling.State{At: time.Unix(1_790_000_000, 0).UTC(), Targets: []idling.Target{target("Deployment", "apps", "web", 3), target("ReplicationController", "", "old", 1)}}
 	annotations, err := idling.Encode(want)
 	if err != nil {

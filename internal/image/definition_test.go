@@ -138,7 +138,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 	}
 }
 
-func TestADefinitionFindsItsProgramsWhereTheyWereBuilt(t *testing.T) {
+func TestDefinitionFindsBuiltPrograms(t *testing.T) {
 	d := Definition{Name: "x", Packages: []string{"p"}, User: "1", Base: "y",
 		Files: []DefinedFile{{Program: "a", Path: "/a"}, {Component: "b", Path: "/b"}, {Local: "c", Path: "/c", Mode: 0o644}}}
 	if _, err := d.On(Definition{Name: "z"}); err == nil {

@@ -122,7 +122,7 @@ func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamedAllAtOnce(t *testing.T) {
+func TestAllErrorsAreReportedAtOnce(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "image.tar")
 	err := Builder{}.Build(t.Context(), Spec{Reference: "localhost/cno/x:v1", Files: []File{
 		{Source: "/nonexistent/program", Path: "/usr/bin/program"},
@@ -144,7 +144,7 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheCacheIsWhereTheEnvironmentSays(t *testing.T) {
+func TestCacheDirectoryComesFromTheEnvironment(t *testing.T) {
 	env := map[string]string{"HOME": "/home/u"}
 	getenv := func(k string) string { return env[k] }
 	for _, step := range []struct{ key, value, want string }{

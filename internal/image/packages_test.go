@@ -81,7 +81,7 @@ func newRepository(t *testing.T) *repository {
 	return r
 }
 
-func TestPackagesBringTheirDependenciesAndNothingElse(t *testing.T) {
+func TestPackagesAddOnlyTheirDependencies(t *testing.T) {
 	repo := newRepository(t)
 	repo.add("iptables", "1.8", "libxtables (>= 1), debconf | debconf-2.0", "usr/sbin/iptables-nft -> xtables-nft-multi",
 		"usr/sbin/iptables-nft-save -> xtables-nft-multi", "usr/sbin/xtables-nft-multi", "usr/share/man/man8/iptables.8", "etc/init.d/iptables")
@@ -131,7 +131,7 @@ func TestPackagesBringTheirDependenciesAndNothingElse(t *testing.T) {
 	equalFiles(t, first, build(t, Builder{Cache: t.TempDir()}, spec))
 }
 
-func TestANewVersionOfAPackageIsTaken(t *testing.T) {
+func TestNewVersionOfAPackageIsUsed(t *testing.T) {
 	repo := newRepository(t)
 	repo.add("tool", "1", "", "usr/bin/tool")
 	b := Builder{Cache: t.TempDir()}

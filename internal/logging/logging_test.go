@@ -25,7 +25,7 @@ func TestLevelOfAPIName(t *testing.T) {
 	}
 }
 
-func TestLibraryChatterIsHiddenUntilDebug(t *testing.T) {
+func TestLibraryMessagesAreHiddenUntilDebug(t *testing.T) {
 	var out bytes.Buffer
 	level := new(slog.LevelVar)
 	Setup(&out, level)

@@ -85,7 +85,7 @@ spec: {n: 1}
 	}
 }
 
-func TestDecodeAllNamesTheDocumentThatIsWrong(t *testing.T) {
+func TestDecodeAllNamesTheInvalidDocument(t *testing.T) {
 	for content, want := range map[string]string{
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\nkind: Foo\n": "document 2: apiVersion and kind must be set",
 		"apiVersion: v1\nkind: Foo\n":                                            `document 1: apiVersion "v1" has no kind "Foo"`,

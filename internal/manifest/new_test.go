@@ -17,7 +17,7 @@ import (
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "ns"} }
 
-func TestNewSaysNothingThatWasNotSaid(t *testing.T) {
+func TestNewSetsOnlyGivenFields(t *testing.T) {
 	for _, tc := range []struct {
 		why  string
 		obj  Typed
@@ -125,7 +125,7 @@ func TestNewOfUnstructuredKeepsWhatIsWritten(t *testing.T) {
 	}
 }
 
-func TestNewGivesValuesTheFormOfTheServer(t *testing.T) {
+func TestNewNormalizesValuesLikeTheServer(t *testing.T) {
 	written, err := Decode[unstructured.Unstructured](file(`
 apiVersion: v1
 kind: Secret
@@ -151,7 +151,7 @@ immutable: null
 	}
 }
 
-func TestNewRefusesWhatCannotBeApplied(t *testing.T) {
+func TestNewRefusesInvalidObjects(t *testing.T) {
 	for want, obj := range map[string]Typed{
 		"no name":                         &corev1.ConfigMap{},
 		"generateName":                    &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}},

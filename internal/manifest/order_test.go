@@ -112,7 +112,7 @@ metadata:
 	}
 }
 
-func TestHashTellsContentsApart(t *testing.T) {
+func TestHashDistinguishesContents(t *testing.T) {
 	with := func(spec any) Object {
 		o := object("example.com/v1", "Foo", "x")
 		o.Object.Object["spec"] = spec
@@ -145,7 +145,7 @@ func TestHashIsTheSameInEveryRelease(t *testing.T) {
 	}
 }
 
-func TestStampMarksObjectsAsOurs(t *testing.T) {
+func TestStampLabelsObjects(t *testing.T) {
 	ds, cm := object("apps/v1", "DaemonSet", "x"), object("v1", "ConfigMap", "x")
 	cm.Object.SetLabels(map[string]string{"own": "label"})
 	Stamp(ds, "Flannel", "v1.2.3")

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestWhoComesLaterGoesOnCounting(t *testing.T) {
+func TestSecondRegistrationSharesTheCounter(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	count := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "a"}) }
 	first, err := Registered(registry, count())

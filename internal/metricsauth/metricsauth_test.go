@@ -50,7 +50,7 @@ func mayRead(t *testing.T, server *apitest.Server, namespace, account string) {
 	})
 }
 
-func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
+func TestTokenReviewsAreCachedAndExpire(t *testing.T) {
 	server := apitest.Shared(t)
 	reader := server.ServiceAccount(t, "default", "prometheus").BearerToken
 	counted := &wire{}

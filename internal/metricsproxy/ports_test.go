@@ -9,7 +9,7 @@ import (
 )
 
 // Proxies of all networks and components share the nodes' network: two with one port would keep each other's pods from being scheduled.
-func TestEveryProxyHasAPortOfItsOwn(t *testing.T) {
+func TestEveryProxyHasItsOwnPort(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "metricsproxy.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -88,8 +88,8 @@ func (w *world) settle() {
 	w.pass()
 }
 
-// TestAMigrationAndItsWayBackAtEveryPhase ends in any phase, in both manners of going back, and the network is as before.
-func TestAMigrationAndItsWayBackAtEveryPhase(t *testing.T) {
+// TestMigrationAndRollbackAtEveryPhase ends in any phase, in both manners of going back, and the network is as before.
+func TestMigrationAndRollbackAtEveryPhase(t *testing.T) {
 	for _, to := range []uint32{1400, 8000} {
 		for stop := range 14 {
 			for _, swap := range []bool{false, true} {
@@ -115,7 +115,7 @@ func TestAMigrationAndItsWayBackAtEveryPhase(t *testing.T) {
 	}
 }
 
-func TestAMigrationFinishesByItself(t *testing.T) {
+func TestMigrationFinishesAutomatically(t *testing.T) {
 	for _, to := range []uint32{1400, 8000} {
 		w := newWorld(t, 3)
 		w.announce(1450, to)
@@ -132,9 +132,9 @@ func TestAMigrationFinishesByItself(t *testing.T) {
 	}
 }
 
-// TestNodesAlwaysTakeWhatOthersSend has everything happen in any order: agents restart, the loop looks late, the operator
+// TestNodesAlwaysAcceptPacketsOfTheirPeers has everything happen in any order: agents restart, the loop looks late, the operator
 // passes, and users change their minds.
-func TestNodesAlwaysTakeWhatOthersSend(t *testing.T) {
+func TestNodesAlwaysAcceptPacketsOfTheirPeers(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, 3)

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// TestAMigrationNamesItsPhaseAndWhomItWaitsFor goes through the phases with two nodes.
-func TestAMigrationNamesItsPhaseAndWhomItWaitsFor(t *testing.T) {
+// TestMigrationNamesItsPhaseAndPendingNodes goes through the phases with two nodes.
+func TestMigrationNamesItsPhaseAndPendingNodes(t *testing.T) {
 	steady := func(step, mtu int) State { return State{MTU: mtu, Step: step} }
 	between := State{MTU: 1450, Step: 1, RoutableMTU: 1400}
 	at := func(step, mtu int) *Report { return &Report{Step: step, MTU: mtu, Ready: true} }

@@ -48,7 +48,7 @@ func TestReportsAreThoseOfReadyPods(t *testing.T) {
 	}
 }
 
-func TestRenderingLeavesARecordWhileThereIsAChange(t *testing.T) {
+func TestRenderingKeepsTheRecordDuringAMigration(t *testing.T) {
 	spec := &operatorv1.NetworkSpec{}
 	data := map[string]string{}
 	if next, err := Render(&State{MTU: 1450}, 1450, spec, facts.MTUMigration{}, data); err != nil || next != (State{MTU: 1450}) || len(data) != 0 {

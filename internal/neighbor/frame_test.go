@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestQuestionsAndAnswers(t *testing.T) {
+func TestRequestsAndReplies(t *testing.T) {
 	own, other := MAC{2, 0, 0, 0, 0, 1}, MAC{2, 0, 0, 0, 0, 2}
 	for _, text := range []string{"192.168.12.99", "fd12::99"} {
 		address, asker := netip.MustParseAddr(text), netip.MustParseAddr(map[bool]string{true: "192.168.12.5", false: "fd12::5"}[strings.Contains(text, ".")])
@@ -32,7 +32,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 }
 
 // A machine may send from one MAC address and name another one, as in some clusters of gateways.
-func TestTheHolderIsTheOneThatTheAnswerNames(t *testing.T) {
+func TestHolderIsTakenFromTheReply(t *testing.T) {
 	own, named := MAC{2, 0, 0, 0, 0, 1}, MAC{2, 0, 0, 0, 0, 3}
 	frame := Announcements(netip.MustParseAddr("fd12::99"), named)[0]
 	copy(frame[6:12], []byte{2, 0, 0, 0, 0, 9})

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseCIDRSaysWhatToWrite(t *testing.T) {
+func TestParseCIDRSuggestsACorrection(t *testing.T) {
 	for _, tc := range []struct{ why, in, want string }{
 		{"a good one", "10.128.0.0/14", ""},
 		{"a good IPv6 one", "fd00:10::/48", ""},

@@ -58,7 +58,7 @@ func end(t testing.TB, in Input, name string) End {
 	return End{Address: a}
 }
 
-func TestTheSemanticsOfKubernetes(t *testing.T) {
+func TestSemanticsOfKubernetes(t *testing.T) {
 	for _, row := range netpolicytest.Table() {
 		t.Run(row.Why, func(t *testing.T) {
 			in := cluster()
@@ -90,7 +90,7 @@ func connection(t testing.TB, in Input, text string) Connection {
 	return c
 }
 
-func TestPodsOnTheHostsNetworkAndEndedOnesAreNoPods(t *testing.T) {
+func TestHostNetworkAndTerminatedPodsAreIgnored(t *testing.T) {
 	for why, exclude := range map[string]func(*Pod){"host network": func(p *Pod) { p.HostNetwork = true }, "ended": func(p *Pod) { p.Ended = true }} {
 		in := cluster(policy("all", networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: match()}}}}}))
 		exclude(&in.Pods[0]) // x/a
@@ -101,7 +101,7 @@ func TestPodsOnTheHostsNetworkAndEndedOnesAreNoPods(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeUnderstoodAllowsNothing(t *testing.T) {
+func TestUnsupportedRulesAllowNothing(t *testing.T) {
 	bad := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 	for _, row := range []struct {
 		why   string
@@ -242,8 +242,8 @@ func oracle(in Input, c Connection) bool {
 	return (!out || outAllowed) && (!into || intoAllowed)
 }
 
-// TestTranslationDecidesAsTheObjectsDo compares all connections of a cluster under random policies with the oracle.
-func TestTranslationDecidesAsTheObjectsDo(t *testing.T) {
+// TestTranslationHasTheSemanticsOfTheObjects compares all connections of a cluster under random policies with the oracle.
+func TestTranslationHasTheSemanticsOfTheObjects(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -29,7 +29,7 @@ func serve(t *testing.T) int {
 	return port
 }
 
-func TestEveryWayReachesAServerThatIsThere(t *testing.T) {
+func TestEveryMethodReachesARunningServer(t *testing.T) {
 	port := serve(t)
 	probes := []Probe{
 		{ID: "few by TCP", Way: TCP, Host: "127.0.0.1", Port: port}, {ID: "connect", Way: Connect, Host: "127.0.0.1", Port: port},
@@ -44,7 +44,7 @@ func TestEveryWayReachesAServerThatIsThere(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsSaid(t *testing.T) {
+func TestMissingServersAreReported(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatMustNotBeReachedIsTriedUntilItIsNot: a policy takes a moment to be effective.
-func TestWhatMustNotBeReachedIsTriedUntilItIsNot(t *testing.T) {
+// TestNegativeProbeIsRepeatedUntilUnreachable: a policy takes a moment to be effective.
+func TestNegativeProbeIsRepeatedUntilUnreachable(t *testing.T) {
 	port := serve(t)
 	if r := Run(t.Context(), []Probe{{ID: "open", Way: TCP, Host: "127.0.0.1", Port: port, Denied: true}}); r[0].Error != "" || r[0].ID != "open" {
 		t.Errorf("%+v", r)

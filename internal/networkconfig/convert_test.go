@@ -107,7 +107,7 @@ func TestOldSpellingsAreRepaired(t *testing.T) {
 	}
 }
 
-func TestTypesOfOthersStayAsWritten(t *testing.T) {
+func TestThirdPartyTypesAreKeptAsWritten(t *testing.T) {
 	spec := minimal()
 	spec.DefaultNetwork.Type = "acme"
 	got, errs := networkconfig.Convert(spec)
@@ -116,7 +116,7 @@ func TestTypesOfOthersStayAsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeConvertedIsRefusedAtItsOwnField(t *testing.T) {
+func TestUnconvertibleValueIsRefusedAtItsField(t *testing.T) {
 	for _, row := range []struct {
 		why    string
 		change func(*networkoperatorv1.NetworkConfigSpec)

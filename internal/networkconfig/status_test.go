@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 )
 
-func TestSyncedSaysWhatToDo(t *testing.T) {
+func TestSyncedHasTheWayOut(t *testing.T) {
 	invalid := field.ErrorList{field.Required(field.NewPath("spec", "serviceNetwork"), "write one")}
 	many := make([]string, 10)
 	for i := range many {
@@ -96,7 +96,7 @@ func TestStatusMirrorsTheNetwork(t *testing.T) {
 	}
 }
 
-func TestToolsSeeThatANetworkConfigIsNotInForce(t *testing.T) {
+func TestToolsSeeThatANetworkConfigIsNotApplied(t *testing.T) {
 	good := &operatorv1.Network{}
 	good.Generation, good.Status.ObservedGeneration = 2, 2
 	good.Status.Conditions = []osv1.OperatorCondition{{Type: "Ready", Status: "True"}, {Type: "Reconciling", Status: "False"}, {Type: "Stalled", Status: "False"}}

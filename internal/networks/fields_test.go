@@ -98,7 +98,7 @@ func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(path string
 	}
 }
 
-func TestExplainTellsTheClassOfEveryField(t *testing.T) {
+func TestExplainNamesTheClassOfEveryField(t *testing.T) {
 	crd := definition(t)
 	described := map[string]string{}
 	collect("spec", crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], described)
@@ -126,7 +126,7 @@ func collect(path string, s apiextensionsv1.JSONSchemaProps, into map[string]str
 	}
 }
 
-func TestAPoolsClassIsToldForEachTypeOfNetwork(t *testing.T) {
+func TestExplainNamesTheClassOfPoolsForEachType(t *testing.T) {
 	for of, want := range map[operatorv1.NetworkType]string{
 		"":                                  "Flannel, OVNKubernetes, third-party networks",
 		"Calico":                            "Calico",

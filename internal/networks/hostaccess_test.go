@@ -52,9 +52,9 @@ func podOf(o manifest.Typed) *corev1.PodSpec {
 	return nil
 }
 
-// TestPodsThatWriteOnTheHostMay looks at every container that mounts a directory of the host so that it can write: where SELinux
+// TestPodsThatWriteToTheHostAreAllowed looks at every container that mounts a directory of the host so that it can write: where SELinux
 // enforces, only a privileged one and one of type spc_t may.
-func TestPodsThatWriteOnTheHostMay(t *testing.T) {
+func TestPodsThatWriteToTheHostAreAllowed(t *testing.T) {
 	checked := map[string]bool{}
 	for path, objects := range rendered(t) {
 		for _, o := range objects {

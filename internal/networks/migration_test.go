@@ -35,7 +35,7 @@ func migrate(from, to uint32) func(*operatorv1.NetworkSpec) {
 	}
 }
 
-func TestMigrationsOfTheMTUAreJudged(t *testing.T) {
+func TestMTUMigrationsAreValidated(t *testing.T) {
 	debug := func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Debug }
 	logs := func(s *operatorv1.NetworkSpec) { s.OperatorLogLevel = osv1.Debug }
 	grown := func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.244.0.0/15" }
@@ -106,8 +106,8 @@ func TestMigrationsOfTheMTUAreJudged(t *testing.T) {
 	}
 }
 
-// TestNoAcknowledgementLiftsWhatLinksDoNotCarry, and while the links are not known, there is no opinion of them.
-func TestNoAcknowledgementLiftsWhatLinksDoNotCarry(t *testing.T) {
+// TestAcknowledgementDoesNotAllowAnMTUThatLinksDoNotCarry, and while the links are not known, there is no opinion of them.
+func TestAcknowledgementDoesNotAllowAnMTUThatLinksDoNotCarry(t *testing.T) {
 	known := facts.Cluster{Platform: "None", HostMTU: 1500}
 	in := pipeline.Input{Desired: withMTU(1460), Applied: withMTU(1450), Cluster: known}
 	p := pipeline.Pipeline{Registry: Registry()}

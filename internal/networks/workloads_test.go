@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/multus"
 )
 
-// TestTheTableOfWorkloadsIsThatOfWhatIsRendered: names, kinds and environments of the table are those of the objects.
-func TestTheTableOfWorkloadsIsThatOfWhatIsRendered(t *testing.T) {
+// TestTableOfWorkloadsMatchesRenderedObjects: names, kinds and environments of the table are those of the objects.
+func TestTableOfWorkloadsMatchesRenderedObjects(t *testing.T) {
 	known, seen := map[string]provider.Workload{}, map[string]bool{}
 	var names []string
 	for _, w := range Registry().Workloads() {
@@ -215,7 +215,7 @@ func others(res pipeline.Result) []*unstructured.Unstructured {
 	return all
 }
 
-func TestAnOverrideOfWhatIsNotDeployedIsNamed(t *testing.T) {
+func TestOverrideOfAnUndeployedWorkloadIsNamed(t *testing.T) {
 	spec := network(operatorv1.Workload{Name: "flanneld", PriorityClassName: "network"}, operatorv1.Workload{Name: "kube-proxy"})
 	spec.DefaultNetwork.Type, spec.DeployKubeProxy = "Calico", new(false)
 	res, err := pipeline.Pipeline{Registry: Registry()}.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: known()}, pipeline.Check)

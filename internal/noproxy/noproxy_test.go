@@ -83,7 +83,7 @@ func TestNoProxyIsMergedForEveryPlatform(t *testing.T) {
 	}
 }
 
-func TestEverythingThatIsMissingForNoProxyIsNamedAtOnce(t *testing.T) {
+func TestAllMissingInputsOfNoProxyAreNamedAtOnce(t *testing.T) {
 	for _, row := range []struct {
 		why     string
 		cluster Cluster

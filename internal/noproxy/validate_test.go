@@ -19,7 +19,7 @@ func messages(spec configv1.ProxySpec) []string {
 	return all
 }
 
-func TestWhatWorksIsAccepted(t *testing.T) {
+func TestValidSettingsAreAccepted(t *testing.T) {
 	for why, spec := range map[string]configv1.ProxySpec{
 		"nothing":                         {},
 		"nothing about proxies":           {ReadinessEndpoints: []string{"nonsense"}, TrustedCA: configv1.ConfigMapNameReference{Name: "user-ca-bundle"}},
@@ -44,7 +44,7 @@ func TestWhatWorksIsAccepted(t *testing.T) {
 	}
 }
 
-func TestEveryMistakeIsNamedAtOnceWithAWayOut(t *testing.T) {
+func TestAllErrorsAreReportedAtOnceWithAWayOut(t *testing.T) {
 	for _, row := range []struct {
 		why  string
 		spec configv1.ProxySpec
@@ -129,7 +129,7 @@ func TestPasswordsAreNeverEchoed(t *testing.T) {
 	}
 }
 
-func TestScrubHidesPasswordsInTextsOfOthers(t *testing.T) {
+func TestScrubHidesPasswordsInForeignTexts(t *testing.T) {
 	proxy := "http://user:p%40ss%2Fword@proxy:3128"
 	got := Scrub(`proxyconnect "http://user:p%40ss%2Fword@proxy:3128": p@ss/word is wrong`, proxy, "http://plain")
 	if want := `proxyconnect "http://user:xxxxx@proxy:3128": xxxxx is wrong`; got != want {
@@ -137,7 +137,7 @@ func TestScrubHidesPasswordsInTextsOfOthers(t *testing.T) {
 	}
 }
 
-func TestRedactKeepsWhatIsNoSecret(t *testing.T) {
+func TestRedactKeepsNonSecrets(t *testing.T) {
 	for raw, want := range map[string]string{
 		"":                              "",
 		"http://proxy:3128/x":           "http://proxy:3128/x",

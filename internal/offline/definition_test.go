@@ -110,7 +110,7 @@ func TestNoSentenceNeedsGoOrCEL(t *testing.T) {
 	}
 }
 
-func TestTwoObjectsOfOneNameAreReportedWithBothPlaces(t *testing.T) {
+func TestTwoObjectsOfOneNameAreReportedWithBothPositions(t *testing.T) {
 	got := judged(t, network+"---\n"+network)
 	if want := "-: Network/cluster is defined twice, in -, document 1 and in -, document 2; a cluster has one, so remove one of them (duplicate-object)\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -40,7 +40,7 @@ func TestConfigurationsOfBothKindsAreReadFromOneStream(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeJudgedIsUnusable(t *testing.T) {
+func TestUndecidableInputIsUnusable(t *testing.T) {
 	for _, c := range []struct{ why, text, says string }{
 		{"nothing is in it", "# nothing\n", "no Network and no NetworkConfig"},
 		{"it is not YAML", "a: [", "document 1"},
@@ -58,7 +58,7 @@ func TestWhatCannotBeJudgedIsUnusable(t *testing.T) {
 	}
 }
 
-func TestTypingErrorsAreProblemsThatSayWhatWasMeant(t *testing.T) {
+func TestTypingErrorsAreProblemsWithASuggestion(t *testing.T) {
 	for _, c := range []struct {
 		why, old, new string
 		want          []Problem

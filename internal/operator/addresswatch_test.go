@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-func TestOperatorChoosesAgainWhenTheAPIServerOfOperandsIsGone(t *testing.T) {
+func TestOperatorSelectsAnotherAPIServerForOperandsWhenUnreachable(t *testing.T) {
 	for _, tt := range []struct {
 		why string
 		// answers reports whether the API server answers after a time.

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-func TestLoopsStartWhenTheirKindsAppear(t *testing.T) {
+func TestControllersStartWhenTheirCRDsAppear(t *testing.T) {
 	c := newCluster(t, apitest.Options{WithoutProjectCRDs: true})
 	c.start()
 	own, err := crds.All()

@@ -22,9 +22,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// TestANodeGetsItsCertificateFromTheOperatorAlone goes from an OperatorPKI to the certificate of a node, with nothing but the
+// TestNodeGetsItsCertificateFromTheOperatorOnly goes from an OperatorPKI to the certificate of a node, with nothing but the
 // rights that config/rbac gives. No object but the user's is there before.
-func TestANodeGetsItsCertificateFromTheOperatorAlone(t *testing.T) {
+func TestNodeGetsItsCertificateFromTheOperatorOnly(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))

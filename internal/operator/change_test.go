@@ -114,9 +114,9 @@ func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {
 	c.eventually("restored, the record does its work again", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
 }
 
-// TestRecordAndInventoryThatAreLostAreNoFreshInstall deletes what the operator knows of its own work while an unsafe edit is
+// TestLostRecordAndInventoryAreNoFreshInstall deletes what the operator knows of its own work while an unsafe edit is
 // refused, which stays refused as long as the history is there, and is forced and marked when it is not.
-func TestRecordAndInventoryThatAreLostAreNoFreshInstall(t *testing.T) {
+func TestLostRecordAndInventoryAreNoFreshInstall(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	r := c.start()
@@ -151,7 +151,7 @@ func TestRecordAndInventoryThatAreLostAreNoFreshInstall(t *testing.T) {
 	c.eventually("and marked as forced", func() bool { h := c.history(); return len(h) == 1 && h[0]["forced"] == true })
 }
 
-func TestDeletedNetworkLeavesEverythingAsItIs(t *testing.T) {
+func TestDeletedNetworkObjectChangesNothing(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	r := c.start()
@@ -171,7 +171,7 @@ func TestDeletedNetworkLeavesEverythingAsItIs(t *testing.T) {
 	c.eventually("what is applied still counts", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
 }
 
-func TestPausedNetworkIsLeftAloneUntilItIsResumed(t *testing.T) {
+func TestPausedNetworkIsNotChangedUntilResumed(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	c.start()
@@ -195,7 +195,7 @@ func (c *cluster) annotate(key, value string) {
 	}
 }
 
-func TestUnmanagedNetworkIsLeftAlone(t *testing.T) {
+func TestUnmanagedNetworkIsNotChanged(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	c.start()
@@ -208,7 +208,7 @@ func TestUnmanagedNetworkIsLeftAlone(t *testing.T) {
 	c.eventually("managed again, it is repaired", c.has("backend", "host-gw"))
 }
 
-func TestAnImageThatWasMissingIsNoUpgradeThatHasToWait(t *testing.T) {
+func TestAddingAMissingImageIsNotAnUpgrade(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.createControlPlane()
 	with := func(more facts.Images) setting {

@@ -67,7 +67,7 @@ func (c *cluster) platformIs(want string) func() bool {
 	return func() bool { return c.configMap(operatorNamespace, "operator-facts")["platform"] == want }
 }
 
-func TestNetworkOfNetworkConfigAloneIsInstalledAndToldThere(t *testing.T) {
+func TestNetworkConfigAloneInstallsTheNetworkAndHasItsStatus(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{networkConfigs, "clusteroperators.config.openshift.io"}})
 	r := c.start()
 	c.create(newClusterConfig())
@@ -113,8 +113,8 @@ func TestNetworkOfNetworkConfigAloneIsInstalledAndToldThere(t *testing.T) {
 	c.consistently("it is quiet", 500*time.Millisecond, func() bool { return r.http.writeCount() == writes })
 }
 
-// TestPlatformIsThatOfTheInfrastructureWheneverItComes: the kind itself may come after the start.
-func TestPlatformIsThatOfTheInfrastructureWheneverItComes(t *testing.T) {
+// TestPlatformIsReadWhenTheInfrastructureAppears: the kind itself may come after the start.
+func TestPlatformIsReadWhenTheInfrastructureAppears(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{networkConfigs}})
 	c.start()
 	c.create(newClusterConfig())

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestNothingIsWrittenWithALeaseThatSomebodyElseMayHave(t *testing.T) {
+func TestNothingIsWrittenWithALeaseThatAnotherReplicaMayHold(t *testing.T) {
 	now, asleep, code, sent := time.Unix(0, 0), time.Duration(0), http.StatusOK, 0
 	f := &fence{stale: defaultLease.stale(), now: func() time.Time { return now }, wall: func() time.Time { return now.Add(asleep) }}
 	line := f.wrap(roundTripper(func(*http.Request) (*http.Response, error) {

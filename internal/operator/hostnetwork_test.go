@@ -118,8 +118,8 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 	}
 }
 
-// TestACourierReportsForItsOwnNodeAlone checks the policy that ships with the role of couriers.
-func TestACourierReportsForItsOwnNodeAlone(t *testing.T) {
+// TestCourierReportsForItsOwnNodeOnly checks the policy that ships with the role of couriers.
+func TestCourierReportsForItsOwnNodeOnly(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// TestHostNetworkIsLabelledWheneverItsNamespaceComes: networks bring the namespace, and some never do.
-func TestHostNetworkIsLabelledWheneverItsNamespaceComes(t *testing.T) {
+// TestHostNetworkNamespaceIsLabeledWhenItAppears: networks bring the namespace, and some never do.
+func TestHostNetworkNamespaceIsLabeledWhenItAppears(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{"ingresscontrollers.operator.openshift.io"}})
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ingress-operator"}})
 	router := &osv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "shard"}}

@@ -44,7 +44,7 @@ func TestNetworkIsInstalledReportedAndRecorded(t *testing.T) {
 	}
 }
 
-func TestRefusedEditLeavesTheAppliedConfigurationInForce(t *testing.T) {
+func TestRefusedEditKeepsTheAppliedConfiguration(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	r := c.start()

@@ -17,9 +17,9 @@ func (c *cluster) lease() coordinationv1.LeaseSpec {
 	return l.Spec
 }
 
-// TestOperatorThatIsStartedAgainInItsPodGoesOnAtOnce: it does not wait until the lease of its predecessor has run out, which
+// TestOperatorRestartedInItsPodContinuesAtOnce: it does not wait until the lease of its predecessor has run out, which
 // had the same name.
-func TestOperatorThatIsStartedAgainInItsPodGoesOnAtOnce(t *testing.T) {
+func TestOperatorRestartedInItsPodContinuesAtOnce(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	inPod := func(o *Options) { o.WithoutLease, o.Identity = false, "network-operator-0" }

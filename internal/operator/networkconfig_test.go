@@ -52,7 +52,7 @@ func (c *cluster) editConfig(change func(*operatorv1.FlannelConfig)) {
 	}
 }
 
-func TestNetworkConfigIsFollowedUntilSomebodyElseSetsTheNetwork(t *testing.T) {
+func TestNetworkConfigIsFollowedUntilAnotherClientSetsTheNetwork(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newConfig())
 	r := c.start()

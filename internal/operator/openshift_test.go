@@ -53,9 +53,9 @@ const (
 	withObjects
 )
 
-// TestNetworkInstallsWithAnyOfTheOptionalKinds installs a network in clusters that have some of the optional kinds and
+// TestNetworkInstallsWithAnyOfTheOptionalCRDs installs a network in clusters that have some of the optional kinds and
 // not others, so that any two of them occur in every combination; and with the rights that are shipped.
-func TestNetworkInstallsWithAnyOfTheOptionalKinds(t *testing.T) {
+func TestNetworkInstallsWithAnyOfTheOptionalCRDs(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	objects := born(t)
 	for _, o := range objects {
@@ -102,9 +102,9 @@ func TestNetworkInstallsWithAnyOfTheOptionalKinds(t *testing.T) {
 	}
 }
 
-// TestOperatorStartsAgainWhenTheTLSProfileChanges: it ends by itself, without an error and having given back its lease, so
+// TestOperatorRestartsWhenTheTLSProfileChanges: it ends by itself, without an error and having given back its lease, so
 // that the next one has the new settings at once.
-func TestOperatorStartsAgainWhenTheTLSProfileChanges(t *testing.T) {
+func TestOperatorRestartsWhenTheTLSProfileChanges(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{"apiservers.config.openshift.io"}})
 	o := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	c.create(o)

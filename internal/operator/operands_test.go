@@ -26,8 +26,8 @@ func ourConfigMap(namespace, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{manifest.LabelManagedBy: manifest.ManagedBy}}}
 }
 
-// TestOperandsFollowOnlyWhatIsWanted: the label alone neither fires an event nor is remembered.
-func TestOperandsFollowOnlyWhatIsWanted(t *testing.T) {
+// TestOnlyWantedOperandsAreWatched: the label alone neither fires an event nor is remembered.
+func TestOnlyWantedOperandsAreWatched(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	counted := &counter{}
 	config := rest.CopyConfig(c.Config)

@@ -76,8 +76,8 @@ func secret(namespace, name string, t corev1.SecretType) *corev1.Secret {
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}"), corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}}
 }
 
-// TestTheTokenOfTheOperatorIsNotWorthEverySecret tries with the operator's own account what its roles alone would let it do.
-func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
+// TestOperatorCannotReadEverySecret tries with the operator's own account what its roles alone would let it do.
+func TestOperatorCannotReadEverySecret(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))

@@ -145,9 +145,9 @@ func newPlanner(t testing.TB) planner {
 	return c.planner()
 }
 
-// TestThePreviewIsWhatTheOperatorDoes plans random edits, makes them, and compares what the operator does with what
+// TestPreviewMatchesTheOperator plans random edits, makes them, and compares what the operator does with what
 // the plan said: the decision, and every object that changes.
-func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
+func TestPreviewMatchesTheOperator(t *testing.T) {
 	const edits = 120
 	p := newPlanner(t)
 	c := p.cluster

@@ -135,7 +135,7 @@ func TestRolesGiveNoWildcards(t *testing.T) {
 				}
 			}
 			// Secrets by one name are no one else's. A name is not considered when a Secret is created: the policy own-secrets restricts
-			// which, and TestTheTokenOfTheOperatorIsNotWorthEverySecret tries it.
+			// which, and TestOperatorCannotReadEverySecret tries it.
 			one := len(r.ResourceNames) == 1 || len(r.Verbs) == 1 && r.Verbs[0] == "create"
 			if slices.Contains(r.Resources, "secrets") && o.GetNamespace() == "" && everywhere[o.GetName()] && !one {
 				t.Errorf("%s gives the Secrets of all namespaces", manifest.KeyOf(o))
@@ -144,9 +144,9 @@ func TestRolesGiveNoWildcards(t *testing.T) {
 	}
 }
 
-// TestRightsInADeletedNamespaceComeBack removes flannel's namespace, and with it the right to make
+// TestPermissionsInADeletedNamespaceAreRestored removes flannel's namespace, and with it the right to make
 // Secrets there.
-func TestRightsInADeletedNamespaceComeBack(t *testing.T) {
+func TestPermissionsInADeletedNamespaceAreRestored(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))

@@ -43,7 +43,7 @@ func TestAnotherLeaderRendersWithTheSameAddress(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyHasSaidIsNotOverruled(t *testing.T) {
+func TestConfiguredAPIServerIsNotOverridden(t *testing.T) {
 	s := Surroundings{OverrideHost: "api.example", URLFile: "KUBERNETES_SERVICE_HOST=api-int.example\n", HostIP: "192.0.2.1"}
 	for host, want := range map[string]bool{"api.example": true, "api-int.example": true, "192.0.2.1": false} {
 		if got := s.Chosen(facts.HostPort{Host: host, Port: 6443}); got != want {

@@ -39,8 +39,8 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestMetricsAreForThoseWhoMayReadThem runs the operator with the rights that are shipped, and reads its metrics.
-func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
+// TestMetricsRequireAuthorization runs the operator with the rights that are shipped, and reads its metrics.
+func TestMetricsRequireAuthorization(t *testing.T) {
 	c := newClusterAlone(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))
@@ -112,7 +112,7 @@ func figures(t *testing.T) map[string]float64 {
 	return all
 }
 
-func TestMetricsTellOfRatesAndAges(t *testing.T) {
+func TestMetricsHaveRatesAndAges(t *testing.T) {
 	c := newClusterAlone(t, apitest.Options{})
 	before := figures(t) // other tests of this process have counted, too
 	grown := func(name string) func() bool { return func() bool { return figures(t)[name] > before[name] } }

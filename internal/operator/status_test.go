@@ -75,7 +75,7 @@ func (c *cluster) eventReasons() string {
 	return strings.Join(reasons, " ")
 }
 
-func TestClusterOperatorIsMadeAgainAndWorksWithoutANetwork(t *testing.T) {
+func TestClusterOperatorIsRecreatedAndWorksWithoutANetwork(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(clusterOperators())
 	c.start()
@@ -112,7 +112,7 @@ func TestClusterOperatorIsMadeAgainAndWorksWithoutANetwork(t *testing.T) {
 	c.eventually("it is available", c.is("Available", osv1.ConditionTrue, "AsExpected"))
 }
 
-func TestWhatIsRememberedOutlivesTheOperator(t *testing.T) {
+func TestMemoryOfTheStatusSurvivesTheOperator(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	r := c.start()
@@ -167,7 +167,7 @@ func (c *cluster) daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	return &d
 }
 
-func TestEventsSayWhyPodsAreRefused(t *testing.T) {
+func TestEventsHaveTheReasonWhyPodsAreRefused(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	c.start()

@@ -23,12 +23,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
-// stops is how many operators TestOperatorEndsAtAnyMomentOfItsStart stops.
+// stops is how many operators TestOperatorStopsAtAnyPointOfItsStart stops.
 const stops = 300
 
-// TestOperatorEndsAtAnyMomentOfItsStart stops operators after a random number of requests, which is while their controllers
+// TestOperatorStopsAtAnyPointOfItsStart stops operators after a random number of requests, which is while their controllers
 // are added and started, and checks that each ends, in order, and does not keep the lease.
-func TestOperatorEndsAtAnyMomentOfItsStart(t *testing.T) {
+func TestOperatorStopsAtAnyPointOfItsStart(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	seed := uint64(time.Now().UnixNano())
@@ -123,8 +123,8 @@ func (h hangingNetwork) Observe(ctx context.Context, r client.Reader, spec *oper
 	return h.fakeNetwork.Observe(ctx, r, spec)
 }
 
-// TestLeaseIsReleasedAlthoughALoopHangs: a loop that does not end keeps neither the process nor the lease.
-func TestLeaseIsReleasedAlthoughALoopHangs(t *testing.T) {
+// TestLeaseIsReleasedAlthoughAControllerHangs: a loop that does not end keeps neither the process nor the lease.
+func TestLeaseIsReleasedAlthoughAControllerHangs(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	hanging := hangingNetwork{begun: make(chan struct{}), end: make(chan struct{})}

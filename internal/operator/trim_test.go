@@ -68,7 +68,7 @@ func (i indexed) GetInformer(context.Context, client.Object, ...cache.InformerGe
 	return i.SharedIndexInformer, nil
 }
 
-func TestOnlyThePodsThatAreSelectedAreLookedAt(t *testing.T) {
+func TestOnlySelectedPodsAreVisited(t *testing.T) {
 	informer := toolscache.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	elsewhere := podOf("x", "elsewhere", map[string]string{"app": "x"})
 	elsewhere.Namespace = "other"
@@ -95,7 +95,7 @@ func TestOnlyThePodsThatAreSelectedAreLookedAt(t *testing.T) {
 	}
 }
 
-func TestAPodThatWorksIsKeptSmallAndSaysTheSame(t *testing.T) {
+func TestTrimmedPodHasTheSameDiagnosis(t *testing.T) {
 	since := metav1.NewTime(time.Unix(1e9, 0))
 	ready := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := podOf("x", "a", map[string]string{"app": "x"})
@@ -135,7 +135,7 @@ func TestAPodThatWorksIsKeptSmallAndSaysTheSame(t *testing.T) {
 	}
 }
 
-func TestNodesAreLookedAtWhereTheyAre(t *testing.T) {
+func TestNodesAreReadFromTheCacheWithoutCopies(t *testing.T) {
 	informer := toolscache.NewSharedIndexInformer(nil, &corev1.Node{}, 0, toolscache.Indexers{})
 	one := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	if err := informer.GetIndexer().Add(one); err != nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestJSONAndYAMLSayTheSame(t *testing.T) {
+func TestJSONAndYAMLAreEquivalent(t *testing.T) {
 	v := map[string]any{"name": "a<b>&c", "list": []any{"x", map[string]any{"n": 1.0}}, "none": nil}
 	var texts [2]strings.Builder
 	for i, f := range []Format{JSON, YAML} {
@@ -33,7 +33,7 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 	}
 }
 
-func TestAFormThatThereIsNotIsRefusedWithThoseThereAre(t *testing.T) {
+func TestUnknownFormatErrorListsTheKnownFormats(t *testing.T) {
 	var f Format
 	cmd := &cobra.Command{Use: "x", RunE: func(*cobra.Command, []string) error { return nil }, SilenceErrors: true, SilenceUsage: true}
 	f.Add(cmd)

@@ -58,7 +58,7 @@ func TestSafeChangesAreSilent(t *testing.T) {
 	}
 }
 
-func TestUnsafeChangesAreTold(t *testing.T) {
+func TestUnsafeChangesAreReported(t *testing.T) {
 	for _, tc := range []struct {
 		why        string
 		prev, next *operatorv1.NetworkSpec
@@ -128,7 +128,7 @@ func TestPoolsStayFixedDuringAMigration(t *testing.T) {
 	}
 }
 
-func TestAllUnsafeChangesAreToldAtOnce(t *testing.T) {
+func TestAllUnsafeChangesAreReportedAtOnce(t *testing.T) {
 	r := refusalsFor(t, Input{
 		Applied: spec(typed(ovn), podPools("10.128.0.0/14 23", "10.0.0.0/16 23")),
 		Desired: spec(podPools("10.128.0.0/15 24"), services("172.31.0.0/16")), Cluster: cluster(),
@@ -144,7 +144,7 @@ func TestAllUnsafeChangesAreToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestFixedPoolsMayNotChangePlaces(t *testing.T) {
+func TestFixedPoolsMayNotBeReordered(t *testing.T) {
 	p := newPipeline()
 	traits := ovnTraits()
 	traits.GrowPools = false
@@ -176,7 +176,7 @@ func TestPoolsOfAThirdPartyKeepTheCommonRules(t *testing.T) {
 	}
 }
 
-func TestTheGrowthOfAThirdPartysPoolSaysWhoConfiguresIt(t *testing.T) {
+func TestGrowthOfAThirdPartyPoolNamesWhoConfiguresIt(t *testing.T) {
 	p := newPipeline()
 	was, is := spec(typed("Calico"), podPools("10.0.0.0/16")), spec(typed("Calico"), podPools("10.0.0.0/15"))
 	res, err := p.Run(t.Context(), Input{Applied: was, Desired: is}, Check)

@@ -47,7 +47,7 @@ func mtu(n uint32) edit {
 	}
 }
 
-func TestWhatWasFoundOnceIsCarriedForward(t *testing.T) {
+func TestDetectedValuesAreKept(t *testing.T) {
 	first := mustRun(t, Input{Desired: spec(), Cluster: cluster()}, Fill).Spec
 	later := cluster()
 	later.HostMTU = 9000
@@ -57,7 +57,7 @@ func TestWhatWasFoundOnceIsCarriedForward(t *testing.T) {
 	}
 }
 
-func TestNothingIsFilledWithAnMTUThatIsNotKnown(t *testing.T) {
+func TestNothingIsFilledWithAnUnknownMTU(t *testing.T) {
 	unknown := facts.Cluster{}
 	if _, err := newPipeline().Run(context.Background(), Input{Desired: spec(), Cluster: unknown}, Fill); !errors.Is(err, ErrHostMTUUnknown) || StageOf(err) != Fill {
 		t.Errorf("a fresh cluster: error %v", err)
@@ -99,7 +99,7 @@ func (vandal) Fields() []provider.Field { return nil }
 
 func (vandal) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
 
-func TestComponentsCanSpoilNothing(t *testing.T) {
+func TestInvalidComponentsCannotBreakFill(t *testing.T) {
 	p := newPipeline()
 	p.Registry.Components = append(p.Registry.Components, amnesiac{})
 	if _, err := p.Run(context.Background(), Input{Desired: spec(), Cluster: cluster()}, Fill); err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-func TestABadEditLeavesTheAppliedNetworkInForce(t *testing.T) {
+func TestInvalidEditKeepsTheAppliedNetwork(t *testing.T) {
 	applied := mustRun(t, Input{Desired: spec(), Cluster: cluster()}, Fill).Spec
 	for _, tc := range []struct {
 		why   string
@@ -43,7 +43,7 @@ func TestABadEditLeavesTheAppliedNetworkInForce(t *testing.T) {
 	}
 }
 
-func TestWhatIsAppliedIsNotValidatedAgain(t *testing.T) {
+func TestAppliedConfigurationIsNotValidatedAgain(t *testing.T) {
 	// A newer operator refuses what an older one accepted. It must go on with it.
 	applied := spec(mtu(100), services("172.30.0.1/16"))
 	res, err := reconcile(t.Context(), newPipeline(), Input{Desired: applied, Applied: applied, Cluster: cluster()})
@@ -52,14 +52,14 @@ func TestWhatIsAppliedIsNotValidatedAgain(t *testing.T) {
 	}
 }
 
-func TestThereIsNothingToFallBackOnInAFreshCluster(t *testing.T) {
+func TestFreshClusterHasNoFallback(t *testing.T) {
 	res, err := reconcile(t.Context(), newPipeline(), Input{Desired: spec(services()), Cluster: cluster()})
 	if StageOf(err) != Validate || res.Refused != nil || len(res.Outputs) != 0 {
 		t.Errorf("error %v, refused %v, %d outputs", err, res.Refused, len(res.Outputs))
 	}
 }
 
-func TestANetworkThatIsAppliedAndNotBuiltHereRendersNothing(t *testing.T) {
+func TestAppliedNetworkThatIsNotBuiltRendersNothing(t *testing.T) {
 	// For example after a downgrade. Rendering only the rest would delete the network.
 	in := Input{Desired: spec(typed("Kuryr")), Applied: spec(typed("Kuryr")), Cluster: cluster()}
 	res, err := reconcile(t.Context(), newPipeline(), in)
@@ -108,7 +108,7 @@ func TestACancelledRunStops(t *testing.T) {
 	}
 }
 
-func TestRegistriesThatNameSomethingTwiceAreRefused(t *testing.T) {
+func TestRegistriesWithDuplicateNamesAreRefused(t *testing.T) {
 	if err := registry().Check(); err != nil {
 		t.Error(err)
 	}

@@ -93,21 +93,21 @@ func TestRenderDoesNotChangeWhatARendererKeeps(t *testing.T) {
 	}
 }
 
-func TestNothingIsRenderedForSomebodyElsesNetwork(t *testing.T) {
+func TestNothingIsRenderedForThirdPartyNetworks(t *testing.T) {
 	res := mustRun(t, Input{Desired: spec(typed("Calico"), podPools("10.0.0.0/16")), Cluster: cluster()}, Render)
 	if len(res.Outputs) != 1 || res.Outputs[0].Name != "KubeProxy" {
 		t.Errorf("outputs %v: want the components alone", res.Outputs)
 	}
 }
 
-func TestComponentsThatAreNotAskedForAreNotRendered(t *testing.T) {
+func TestDisabledComponentsAreNotRendered(t *testing.T) {
 	res := mustRun(t, Input{Desired: spec(typed(ovn)), Cluster: cluster()}, Render)
 	if len(res.Outputs) != 1 || res.Outputs[0].Name != "OVNKubernetes" {
 		t.Errorf("outputs %v: want the network alone, it serves services itself", res.Outputs)
 	}
 }
 
-func TestNoComponentHoldsUpTheOthers(t *testing.T) {
+func TestFailingComponentDoesNotBlockTheOthers(t *testing.T) {
 	noImage := errors.New("no image")
 	nameless := manifest.Object{Object: object("v1", "ConfigMap", "a", "").Object}
 	same := object("v1", "Namespace", "", "openshift-flannel")

@@ -30,7 +30,7 @@ func refusalsFor(t *testing.T, in Input, last Stage) Refusals {
 	return r
 }
 
-func TestGoodSpecificationsAreAccepted(t *testing.T) {
+func TestValidSpecificationsAreAccepted(t *testing.T) {
 	for why, s := range map[string]*operatorv1.NetworkSpec{
 		"the smallest one":                        spec(),
 		"dual stack":                              spec(typed(ovn), podPools("10.128.0.0/14 23", "fd01::/48 64"), services("172.30.0.0/16", "fd02::/112")),
@@ -50,7 +50,7 @@ func TestGoodSpecificationsAreAccepted(t *testing.T) {
 	}
 }
 
-func TestValidateTellsEachFault(t *testing.T) {
+func TestValidateReportsEachError(t *testing.T) {
 	for _, tc := range []struct {
 		why  string
 		edit edit
@@ -118,7 +118,7 @@ func TestValidateTellsEachFault(t *testing.T) {
 	}
 }
 
-func TestValidateTellsAllFaultsAtOnce(t *testing.T) {
+func TestValidateReportsAllErrorsAtOnce(t *testing.T) {
 	r := refusalsFor(t, Input{Desired: spec(services("172.30.0.1/16", "nonsense"), podPools("172.30.0.0/14 8", "10.0.0.0/16 31"), func(s *operatorv1.NetworkSpec) {
 		s.LogLevel = "Loud"
 		s.DefaultNetwork.KuryrConfig = &operatorv1.KuryrConfig{}
@@ -154,7 +154,7 @@ func TestEveryPairOfPoolsIsCompared(t *testing.T) {
 	}
 }
 
-func TestAListWithoutEndIsCutShort(t *testing.T) {
+func TestLongListsAreTruncated(t *testing.T) {
 	list := make([]string, 5000)
 	for i := range list {
 		list[i] = fmt.Sprintf("10.%d.%d.0/24 26", i/256, i%256)

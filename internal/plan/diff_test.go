@@ -80,7 +80,7 @@ func TestDifferencesFitInALine(t *testing.T) {
 	}
 }
 
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotShown(t *testing.T) {
 	want := &unstructured.Unstructured{Object: tree(t, "apiVersion: v1\nkind: Secret\ndata: {key: c2VjcmV0}")}
 	live := &unstructured.Unstructured{Object: tree(t, "apiVersion: v1\nkind: Secret\ndata: {key: b2xk}\nimmutable: true")}
 	for _, got := range [][]string{Differences(want, live), immutable(want, live)} {

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-func TestInventoryComesBackAsItWasStored(t *testing.T) {
+func TestInventoryRoundTrip(t *testing.T) {
 	inventory := newInventory([]Entry{
 		{Key: manifest.Key{Group: "apps", Kind: "DaemonSet", Namespace: "n", Name: "d"}, Version: "v1", Component: "Flannel", UID: "u"},
 		{Key: manifest.Key{Kind: "Namespace", Name: "n"}, Version: "v1", Adopted: true},
@@ -34,7 +34,7 @@ func TestInventoryComesBackAsItWasStored(t *testing.T) {
 	}
 }
 
-func TestInventoryThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
+func TestUnreadableInventoryIsNotEmpty(t *testing.T) {
 	for _, data := range []map[string]string{
 		nil, {"objects.v2": ""}, {inventoryField: "x"}, {inventoryField: `["a"]`}, {inventoryField: `["apps","","DaemonSet","n","d","","",""]`}, {inventoryField: "\n"},
 	} {

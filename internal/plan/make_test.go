@@ -178,7 +178,7 @@ func parseAll(t testing.TB, texts []string) []manifest.Object {
 	return objects
 }
 
-func TestConvergedPlanAsksForNothing(t *testing.T) {
+func TestConvergedPlanIsEmpty(t *testing.T) {
 	objects := parseAll(t, []string{configMap, daemonSet, namespace})
 	c, inventory := applied(t, objects...)
 	p, err := Make(Input{Desired: objects, Live: c.live, Inventory: inventory})
@@ -192,7 +192,7 @@ func TestConvergedPlanAsksForNothing(t *testing.T) {
 	}
 }
 
-func TestPlanIsReadableByPrograms(t *testing.T) {
+func TestPlanIsMachineReadable(t *testing.T) {
 	c, inventory := applied(t, parse(t, configMap))
 	p, err := Make(Input{Desired: parseAll(t, []string{strings.Replace(configMap, "a: b", "a: c", 1)}), Live: c.live, Inventory: inventory})
 	if err != nil {
@@ -208,7 +208,7 @@ func TestPlanIsReadableByPrograms(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotSeenIsDecidedAnewWhenItIs(t *testing.T) {
+func TestUnseenObjectIsPlannedAgainOnceSeen(t *testing.T) {
 	o := parse(t, configMap)
 	p, err := Make(Input{Desired: []manifest.Object{o}, Live: cluster{}.live})
 	if err != nil {
@@ -234,7 +234,7 @@ func TestSameObjectTwiceIsAnError(t *testing.T) {
 	}
 }
 
-func TestMakeChangesNothingOfItsInput(t *testing.T) {
+func TestMakeDoesNotChangeItsInput(t *testing.T) {
 	objects := parseAll(t, []string{configMap, daemonSet})
 	c, inventory := applied(t, objects...)
 	c[objects[0].Key()].Object["data"] = map[string]any{"a": "other"}

@@ -60,7 +60,7 @@ func TestAPlanIsBlockedByWhatTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-func TestAPlanAsksTheAPIServerForTheNetworkItself(t *testing.T) {
+func TestPlanSendsTheNetworkToTheAPIServer(t *testing.T) {
 	resource := schema.GroupResource{Group: "operator.openshift.io", Resource: "networks"}
 	for _, row := range []struct {
 		why      string

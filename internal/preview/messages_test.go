@@ -87,9 +87,9 @@ func mistakes() []mistake {
 	}
 }
 
-// TestEveryMistakeIsToldWithTheWayOut makes each mistake with kubectl's request and with the plan. docs/messages.md shows what
+// TestEveryErrorIsReportedWithTheWayOut makes each mistake with kubectl's request and with the plan. docs/messages.md shows what
 // the user reads.
-func TestEveryMistakeIsToldWithTheWayOut(t *testing.T) {
+func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 	c := newUser(t)
 	var shown strings.Builder
 	for _, m := range mistakes() {

@@ -21,7 +21,7 @@ import (
 
 // While a rollout goes on the operator replaces fewer pods at once than it has rendered. That is no drift; the same edit by another
 // client is.
-func TestThePaceOfARolloutIsNoDrift(t *testing.T) {
+func TestPacedRolloutIsNoDrift(t *testing.T) {
 	for manager, drift := range map[string]bool{network.FieldManager: false, "kubectl-edit": true} {
 		p := pipeline.Pipeline{Registry: networks.Registry()}
 		in, problems, err := offline.Files{Stdin: strings.NewReader(inUse)}.Configuration([]string{"-"})

@@ -116,7 +116,7 @@ func TestAFieldWithoutSubjectIsCalledByItsName(t *testing.T) {
 	}
 }
 
-func TestTheNearestEntryStandsForAField(t *testing.T) {
+func TestNearestEntryAppliesToAField(t *testing.T) {
 	table := []Field{{Path: "spec.a"}, {Path: "spec.a.b"}, {Path: "spec.ab"}}
 	for path, want := range map[string]string{
 		"spec.a": "spec.a", "spec.a.c": "spec.a", "spec.a.b.c": "spec.a.b", "spec.ab": "spec.ab", "spec.abc": "", "": "",

@@ -136,7 +136,7 @@ func TestNoCanarySurvivesInAnObject(t *testing.T) {
 	}
 }
 
-func TestWhatANameSaysIsSecretGoesWhateverItLooksLike(t *testing.T) {
+func TestValuesWithSecretNamesAreRedacted(t *testing.T) {
 	object := map[string]any{"kind": "Pod",
 		"metadata": map[string]any{"annotations": map[string]any{"example.com/api-token": "plain-word-1"}},
 		"data":     map[string]any{"password": "plain-word-2", "dotted.client-secret": "plain-word-3", "config.json": `{"db":{"passwd":"plain-word-4","tokens":["plain-word-9"]}}`},
@@ -150,7 +150,7 @@ func TestWhatANameSaysIsSecretGoesWhateverItLooksLike(t *testing.T) {
 	}
 }
 
-func TestOfASecretOnlyItsNameIsLeft(t *testing.T) {
+func TestOnlyTheNameOfASecretIsKept(t *testing.T) {
 	s := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "n", "namespace": "ns", "annotations": map[string]any{"a": "b"}}, "data": map[string]any{"x": "y"}}
 	for _, tree := range []map[string]any{s, {"kind": "List", "items": []any{s}}, {"kind": "X", "object": s}} {
 		raw, err := json.Marshal(Object(tree))
@@ -161,7 +161,7 @@ func TestOfASecretOnlyItsNameIsLeft(t *testing.T) {
 }
 
 // What people need to find a fault must stay, or the archive is worth nothing.
-func TestWhatIsNotSecretStays(t *testing.T) {
+func TestNonSecretsAreKept(t *testing.T) {
 	for _, text := range []string{
 		`E0102 03:04:05.678901 1 main.go:12] "Failed" err="dial tcp 10.89.0.11:6443: connect: connection refused" node="worker-0"`,
 		"image: localhost/cno/flannel@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
@@ -181,7 +181,7 @@ func TestWhatIsNotSecretStays(t *testing.T) {
 	}
 }
 
-func TestRedactingTwiceIsRedactingOnce(t *testing.T) {
+func TestRedactionIsIdempotent(t *testing.T) {
 	for _, c := range canaries() {
 		once := Text(c.text)
 		if twice := Text(once); twice != once {

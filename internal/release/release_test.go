@@ -55,7 +55,7 @@ func TestManifestsAreThoseOfKustomize(t *testing.T) {
 	}
 }
 
-func TestWhatOthersNeedIsAppliedFirst(t *testing.T) {
+func TestDependenciesAreAppliedFirst(t *testing.T) {
 	objects, err := Manifests(Set{Prefix: DefaultPrefix, Version: "v1.0.0"}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-func TestLinkedDigestsAreReadAsTheyWereWritten(t *testing.T) {
+func TestLinkedDigestsRoundTrip(t *testing.T) {
 	want := map[string]string{"a": "sha256:" + strings.Repeat("0", 64), "b": "sha256:" + strings.Repeat("f", 64)}
 	_, value := LinkerValue(want)
 	got, err := ParseDigests(value)

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-func TestBoardKeepsOneEntryPerLoopAndTellsOfChangesOnly(t *testing.T) {
+func TestBoardKeepsOneEntryPerControllerAndReportsOnlyChanges(t *testing.T) {
 	var board Board
 	told := 0
 	board.OnChange(func() { told++ })
@@ -33,7 +33,7 @@ func TestBoardKeepsOneEntryPerLoopAndTellsOfChangesOnly(t *testing.T) {
 	}
 }
 
-func TestBoardAwaitsTheFirstReportOfALoop(t *testing.T) {
+func TestBoardAwaitsTheFirstReportOfAController(t *testing.T) {
 	var board Board
 	told := 0
 	board.OnChange(func() { told++ })
@@ -47,7 +47,7 @@ func TestBoardAwaitsTheFirstReportOfALoop(t *testing.T) {
 	}
 }
 
-func TestBoardTellsOnlyWhoAskedThatARolloutHangs(t *testing.T) {
+func TestBoardReportsStalledRolloutsToSubscribersOnly(t *testing.T) {
 	var board Board
 	changes, hangs := 0, 0
 	board.OnChange(func() { changes++ })
@@ -60,7 +60,7 @@ func TestBoardTellsOnlyWhoAskedThatARolloutHangs(t *testing.T) {
 	}
 }
 
-func TestBoardMayBeUsedByManyAtOnce(t *testing.T) {
+func TestBoardIsSafeForConcurrentUse(t *testing.T) {
 	var board Board
 	var group sync.WaitGroup
 	for range 8 {

@@ -55,7 +55,7 @@ func pods(old int, ready []time.Duration, broken int) []Pod {
 	return all
 }
 
-func TestARolloutGoesOnInSteps(t *testing.T) {
+func TestRolloutAdvancesInSteps(t *testing.T) {
 	long := 2 * Settle
 	for _, tc := range []struct {
 		why   string
@@ -89,7 +89,7 @@ func TestARolloutGoesOnInSteps(t *testing.T) {
 	}
 }
 
-func TestStrategiesThatSomebodyChoseAreLeftAlone(t *testing.T) {
+func TestExplicitStrategiesAreKept(t *testing.T) {
 	for why, o := range map[string]*unstructured.Unstructured{
 		"surge":     daemonSet("v2", map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1)}}),
 		"on delete": daemonSet("v2", map[string]any{"type": "OnDelete"}),
@@ -101,7 +101,7 @@ func TestStrategiesThatSomebodyChoseAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheGateNeverChangesWhatItIsGiven(t *testing.T) {
+func TestGateDoesNotChangeItsInput(t *testing.T) {
 	o := daemonSet("v2", tenPercent())
 	before := o.DeepCopy()
 	Gate(Observation{Wanted: manifest.Object{Object: o}, Live: live("v1", 9, 9, 9), Now: noon})

@@ -67,7 +67,7 @@ func TestUpgradesAndChangesOfTheConfigurationExcludeEachOther(t *testing.T) {
 	}
 }
 
-func TestNoVersionComesIntoAMigration(t *testing.T) {
+func TestUpgradeWaitsForTheEndOfAMigration(t *testing.T) {
 	a := snapshot(t, "a")
 	done := applied.Record{State: applied.StateApplied, Applied: a, Number: 3, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindUpgrade}
 	for version, held := range map[string]bool{"v1": false, "v2": true, "v0": true} {
@@ -78,7 +78,7 @@ func TestNoVersionComesIntoAMigration(t *testing.T) {
 	}
 }
 
-func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
+func TestStalledRolloutIsRolledBackOnce(t *testing.T) {
 	a, b := snapshot(t, "a"), snapshot(t, "b")
 	history := applied.History{
 		{Number: 3, Hash: a.Hash(), Spec: json.RawMessage(a.String()), OperatorVersion: "v1", Outcome: applied.OutcomeHealthy, Images: images("v1")},
@@ -116,7 +116,7 @@ func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
 	}
 }
 
-func TestABadVersionIsHeldBackWhateverTheSpecification(t *testing.T) {
+func TestFailedVersionIsHeldBackForAnySpecification(t *testing.T) {
 	a := snapshot(t, "a")
 	r := applied.Record{State: applied.StateApplied, Applied: a, Number: 5, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindRollback,
 		Rejected: applied.Rejected{Operands: applied.Operands("v2", images("v2")), Why: "v2 hangs"}}
@@ -128,7 +128,7 @@ func TestABadVersionIsHeldBackWhateverTheSpecification(t *testing.T) {
 	}
 }
 
-func TestTheLastHealthyRevisionIsNeverForgotten(t *testing.T) {
+func TestLastHealthyRevisionIsKept(t *testing.T) {
 	h := applied.History{}.Append(applied.Revision{Number: 1, Spec: []byte("{}"), Outcome: applied.OutcomeHealthy})
 	for n := 2; n < 12; n++ {
 		h = h.Append(applied.Revision{Number: n, Spec: []byte("{}"), Outcome: applied.OutcomeAbandoned})

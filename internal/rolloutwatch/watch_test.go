@@ -115,7 +115,7 @@ func TestARolloutIsDoneWhenItsPodsAreReady(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheTimeNamesTheCauseAndTheWayBack(t *testing.T) {
+func TestTimeoutNamesTheCauseAndTheWayBack(t *testing.T) {
 	w := done(t)
 	w.pods[0] = pod("cp-0", "3", "False")
 	w.conditions[1] = osv1.OperatorCondition{Type: "Progressing", Status: osv1.ConditionTrue, Message: "container init ended with exit code 1"}

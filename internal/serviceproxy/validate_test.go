@@ -150,7 +150,7 @@ func TestNoOptionsNextToANetworkThatServesServicesItself(t *testing.T) {
 	}
 }
 
-func TestPoolsThatKubeProxyCannotBeToldOf(t *testing.T) {
+func TestPoolsThatKubeProxyDoesNotSupport(t *testing.T) {
 	two := []string{"10.128.0.0/14", "10.132.0.0/14"}
 	refused := func(spec *operatorv1.NetworkSpec) bool {
 		return strings.Contains(strings.Join(complaints(spec, provider.Traits{}), "\n"), RuleClusterPools)

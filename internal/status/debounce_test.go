@@ -44,7 +44,7 @@ func reborn(t *testing.T, m Memory) Memory {
 	return back
 }
 
-func TestWhatMayPassIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.T) {
+func TestTransientProblemIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	if got := statuses(first); got != "True True False True" || first.Again != degradedAfter {
 		t.Errorf("at first: %s, again after %v", got, first.Again)
@@ -58,7 +58,7 @@ func TestWhatMayPassIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.T) {
 	}
 }
 
-func TestSilenceAfterAStartIsNoGoodNews(t *testing.T) {
+func TestProblemsStayUntilTheFirstReportAfterAStart(t *testing.T) {
 	proxy := Finding{Component: "ProxyConfig", Effect: Degraded, Reason: "TrustBundleSyncFailure", Message: "m"}
 	before := at(0, remembering(settled("r1"), proxy.key(), degradedAfter), proxy)
 	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: reborn(t, before.Memory), PreviousControllers: before.Controllers, Starting: true}
@@ -76,7 +76,7 @@ func TestSilenceAfterAStartIsNoGoodNews(t *testing.T) {
 	}
 }
 
-func TestWhatPassesIsForgotten(t *testing.T) {
+func TestResolvedProblemIsForgotten(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	gone := at(time.Minute, first.Memory)
 	if got := statuses(at(degradedAfter, gone.Memory, passing()...)); got != "True True False True" {
@@ -103,7 +103,7 @@ func TestProblemOfAWorkloadLastsWhenItsReasonChanges(t *testing.T) {
 	}
 }
 
-func TestClockThatJumpsDoesNotHideAnything(t *testing.T) {
+func TestClockJumpsDoNotHideProblems(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	back := at(-time.Hour, first.Memory, passing()...)
 	if got := statuses(at(-time.Hour+degradedAfter, back.Memory, passing()...)); got != "True False True False" {
@@ -143,7 +143,7 @@ func TestSettledRevisionIsRemembered(t *testing.T) {
 	}
 }
 
-func TestMemoryIsWrittenDownOnlyWhenItChanges(t *testing.T) {
+func TestMemoryIsPersistedOnlyWhenItChanges(t *testing.T) {
 	a := at(0, settled("r1"), passing()...).Memory
 	b := at(time.Minute, reborn(t, a), passing()...).Memory
 	if !a.Equal(b) {
@@ -154,7 +154,7 @@ func TestMemoryIsWrittenDownOnlyWhenItChanges(t *testing.T) {
 	}
 }
 
-func TestControllersAreToldBesideTheNetwork(t *testing.T) {
+func TestControllerProblemsAreReportedNextToTheNetworks(t *testing.T) {
 	d := at(0, settled("r1"),
 		Finding{Component: "PKIConfig", Effect: Degraded, Reason: "PKIError", Message: "p", Immediate: true},
 		Finding{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "q", Immediate: true},
@@ -171,7 +171,7 @@ func TestControllersAreToldBesideTheNetwork(t *testing.T) {
 	}
 }
 
-func TestWithoutTheNetworkOnlyThatIsSaid(t *testing.T) {
+func TestMissingNetworkIsReportedFirst(t *testing.T) {
 	d := Decide(Input{Now: now, Absent: true, Memory: settled("r1"), Findings: []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "q", Immediate: true}}})
 	want := map[string]string{"Degraded": "True NoOperConfig NoOperConfig: Failed to get networks.operator.openshift.io cluster\nProxyConfig: InvalidProxyConfig: q"}
 	if diff := cmp.Diff(want, texts(d.Operator)); diff != "" || len(d.Conditions) != 0 {

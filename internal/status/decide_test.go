@@ -221,7 +221,7 @@ func TestFreshNetworkStartsUp(t *testing.T) {
 	}
 }
 
-func TestAnswerSaysWhenItWillChangeByItself(t *testing.T) {
+func TestDecisionHasTheTimeOfItsNextChange(t *testing.T) {
 	for _, row := range []struct {
 		why    string
 		memory Memory

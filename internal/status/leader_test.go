@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestALeaseIsAsOldAsTheNewestClockSays(t *testing.T) {
+func TestLeaseAgeUsesTheNewestClock(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	holder := metav1.NewMicroTime(at)
 	server := metav1.NewTime(at.Add(time.Hour))

@@ -87,7 +87,7 @@ func TestLastWriteOfTheSpecificationCountsAsChange(t *testing.T) {
 	}
 }
 
-func TestDeploymentThatMovesOnIsNotHung(t *testing.T) {
+func TestProgressingDeploymentIsNotStalled(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(ago(time.Hour))}, Status: appsv1.DeploymentStatus{
 		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, LastUpdateTime: metav1.NewTime(now)}}}}
 	if got := OfDeployment(d, nil); got.Desired != 1 || !got.Changed.Equal(now) {
@@ -122,7 +122,7 @@ func TestRevisionIsThatOfTheTemplateAlone(t *testing.T) {
 	}
 }
 
-func TestWhatTheStatusLoopWritesIsNoChangeOfAWorkload(t *testing.T) {
+func TestStatusAnnotationsAreNoChangeOfAWorkload(t *testing.T) {
 	apply, annotate := metav1.NewTime(ago(time.Hour)), metav1.NewTime(now)
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "cluster-network-operator/operconfig", Time: &apply}, {Manager: FieldManager, Time: &annotate}}}}
 	if got := OfDaemonSet(d, nil).Changed; !got.Equal(apply.Time) {
@@ -130,7 +130,7 @@ func TestWhatTheStatusLoopWritesIsNoChangeOfAWorkload(t *testing.T) {
 	}
 }
 
-func TestDeploymentSaysWhyItsPodsAreRefused(t *testing.T) {
+func TestDeploymentHasTheReasonWhyItsPodsAreRefused(t *testing.T) {
 	d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
 		{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"}}}}
 	if got := OfDeployment(d, nil).Refused; got != "exceeded quota" {

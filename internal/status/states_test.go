@@ -44,7 +44,7 @@ func section(t *testing.T, heading string) string {
 	return text
 }
 
-func TestEveryStateIsARowOfTheDocumentationAndNothingElseIs(t *testing.T) {
+func TestStatesMatchTheDocumentation(t *testing.T) {
 	var want []string
 	for _, s := range States() {
 		want = append(want, fmt.Sprintf("| %s | `%s` | %s |", s.documented(), s.Reason, s.When))

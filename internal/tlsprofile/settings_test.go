@@ -63,7 +63,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestEverySuiteOfOpenSSLIsOneOfGo(t *testing.T) {
+func TestEveryOpenSSLSuiteExistsInGo(t *testing.T) {
 	var known []string
 	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		known = append(known, s.Name)

@@ -89,7 +89,7 @@ func TestRenderedObjects(t *testing.T) {
 	}
 }
 
-func TestWhereAndWhetherToCheckIsSaidByTheCluster(t *testing.T) {
+func TestChecksFollowTheNetworkDiagnosticsConfiguration(t *testing.T) {
 	said := func(d configv1.NetworkDiagnostics) api {
 		return api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}, config: &configv1.Network{Spec: configv1.NetworkSpec{NetworkDiagnostics: d}}}
 	}
@@ -142,7 +142,7 @@ func find[T any](t *testing.T, out provider.Output, kind string) *T {
 	return nil
 }
 
-func TestSourcesGrowWithTheClusterButSlowly(t *testing.T) {
+func TestSourcesGrowSlowlyWithTheCluster(t *testing.T) {
 	for nodes, want := range map[int]int32{0: 1, 1: 1, 2: 2, 3: 3, 500: 3, 750: 3, 751: 4, 5000: 20} {
 		if got := *find[appsv1.Deployment](t, render(t, nil, &operatorv1.NetworkSpec{}, cluster(nodes)), "Deployment").Spec.Replicas; got != want {
 			t.Errorf("%d nodes have %d sources, want %d", nodes, got, want)
@@ -150,21 +150,21 @@ func TestSourcesGrowWithTheClusterButSlowly(t *testing.T) {
 	}
 }
 
-func TestWithoutTheKindNothingIsDeployedAndTheStatusSaysSo(t *testing.T) {
+func TestWithoutTheCRDNothingIsDeployedAndAConditionIsSet(t *testing.T) {
 	out := render(t, api{}, &operatorv1.NetworkSpec{}, cluster(3))
 	if len(out.Objects) > 0 || !strings.Contains(out.Unavailable, "PodNetworkConnectivityCheck") {
 		t.Errorf("%+v", out)
 	}
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestReadFailureIsAnError(t *testing.T) {
 	broken := api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}, err: errors.New("timeout")}
 	if _, err := (Component{}).Observe(t.Context(), broken, &operatorv1.NetworkSpec{}); err == nil {
 		t.Error("no error")
 	}
 }
 
-func TestImagesOfTheirOwnTakePrecedence(t *testing.T) {
+func TestDedicatedImagesTakePrecedence(t *testing.T) {
 	f := cluster(3)
 	f.Images[SourceImageVariable], f.Images[TargetImageVariable] = "source:v1", "target:v1"
 	out := render(t, nil, &operatorv1.NetworkSpec{}, f)
@@ -178,7 +178,7 @@ func TestImagesOfTheirOwnTakePrecedence(t *testing.T) {
 	}
 }
 
-func TestNothingIsFilledInNorRefused(t *testing.T) {
+func TestNoDefaultsAndNoRefusals(t *testing.T) {
 	on, off := &operatorv1.NetworkSpec{}, &operatorv1.NetworkSpec{DisableNetworkDiagnostics: true}
 	c := Component{}
 	if errs := append(c.Validate(off, provider.Traits{}), c.CheckChange(on, off)...); len(errs) > 0 {

@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestDefaultSharesNothingWithWhatItWasMadeOf(t *testing.T) {
+func TestDefaultSharesNoMemoryWithItsInput(t *testing.T) {
 	prev := network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1"}}))
 	got := Flannel{}.Default(network(nil), prev, facts.Cluster{HostMTU: 1500})
 	got.DefaultNetwork.FlannelConfig.Etcd.External.Endpoints[0] = "changed"

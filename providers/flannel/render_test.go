@@ -127,7 +127,7 @@ func TestRenderRefusesAnMTUThatNodesCannotCarryBeforeItIsInUse(t *testing.T) {
 	}
 }
 
-func TestRenderNamesTheImageThatIsMissing(t *testing.T) {
+func TestRenderNamesTheMissingImage(t *testing.T) {
 	spec, reader := load(t, "testdata/managed.in.yaml")
 	for _, variable := range []string{record.FlannelImage, record.EtcdImage} {
 		f := cluster()
@@ -150,8 +150,8 @@ func TestObserveNeverTakesADamagedRecordForAFreshCluster(t *testing.T) {
 	}
 }
 
-// TestMetricsHoldNothingUp: proxies are not critical, and without the operator's image flannel is rendered without them.
-func TestMetricsHoldNothingUp(t *testing.T) {
+// TestMetricsDoNotDelayRollouts: proxies are not critical, and without the operator's image flannel is rendered without them.
+func TestMetricsDoNotDelayRollouts(t *testing.T) {
 	spec, reader := load(t, "testdata/external.in.yaml")
 	with, err := render(t, spec, reader, cluster())
 	if err != nil {

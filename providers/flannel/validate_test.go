@@ -129,7 +129,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 	}
 }
 
-func TestValidateTellsEverythingAtOnce(t *testing.T) {
+func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	spec := network(func(c *operatorv1.FlannelConfig) {
 		c.Backend, c.MTU, c.Interface = "udp", new(uint32(1)), "a b"
 		c.VXLAN = &operatorv1.FlannelVXLAN{VNI: new(uint32(0)), Port: new(uint32(0))}

@@ -27,7 +27,7 @@ func filledFor(t *testing.T, spec, prev *operatorv1.NetworkSpec) *operatorv1.Net
 	return filled
 }
 
-func TestKubeProxyIsDeployedWhereNobodyElseServesServices(t *testing.T) {
+func TestKubeProxyIsDeployedUnlessTheNetworkServesServices(t *testing.T) {
 	yes, no := true, false
 	for _, tc := range []struct {
 		why   string

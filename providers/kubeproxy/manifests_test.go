@@ -130,7 +130,7 @@ func rendered(t *testing.T, spec *operatorv1.NetworkSpec, f facts.Cluster, key s
 	return kubeproxyv1alpha1.KubeProxyConfiguration{}
 }
 
-func TestTheConfigurationIsWhatTheTypeReads(t *testing.T) {
+func TestRenderedConfigurationDecodes(t *testing.T) {
 	c := rendered(t, proxysettings.Network(nil, "fd01::/48"), cluster(), ConfigKey)
 	got := []string{c.BindAddress, c.HealthzBindAddress, c.MetricsBindAddress, c.ClusterCIDR, string(c.Mode)}
 	if diff := cmp.Diff([]string{"::", "[::]:10256", "[::1]:29102", "fd01::/48", "nftables"}, got); diff != "" {
@@ -138,7 +138,7 @@ func TestTheConfigurationIsWhatTheTypeReads(t *testing.T) {
 	}
 }
 
-func TestTheConnectionTableIsSizedByKubeProxyUnlessItIsKept(t *testing.T) {
+func TestConntrackIsSizedByKubeProxyUnlessKept(t *testing.T) {
 	kept := cluster()
 	kept.KeepConntrackMax = true
 	number := func(n int32) *int32 { return &n }
@@ -161,7 +161,7 @@ func TestTheConnectionTableIsSizedByKubeProxyUnlessItIsKept(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoPrivilegesSetsNothingOfConnectionTracking(t *testing.T) {
+func TestUnprivilegedContainersDoNotSetConntrack(t *testing.T) {
 	spec := proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("conntrack-max-per-core=65536", "conntrack-tcp-be-liberal=true", "conntrack-udp-timeout=9s")})
 	all, running := rendered(t, spec, cluster(), ConfigKey), rendered(t, spec, cluster(), UnprivilegedConfigKey)
 	want := kubeproxyv1alpha1.KubeProxyConntrackConfiguration{
@@ -196,7 +196,7 @@ func TestAnUnfilledSpecificationIsAnErrorAndNotAPanic(t *testing.T) {
 	}
 }
 
-func TestWithoutTheAddressOfTheAPIServerTheServiceIsUsed(t *testing.T) {
+func TestServiceIsUsedWithoutAnAPIServerAddress(t *testing.T) {
 	f := cluster()
 	f.APIServer = facts.HostPort{}
 	for _, c := range daemonSet(t, render(t, filledFor(t, proxysettings.Network(nil), nil), f)).Spec.Template.Spec.Containers {

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-func TestDefaultsAreExplicitAndTheInputIsLeftAlone(t *testing.T) {
+func TestDefaultsAreExplicitAndTheInputIsNotChanged(t *testing.T) {
 	yes := true
 	for _, tc := range []struct {
 		why     string
@@ -41,7 +41,7 @@ func TestDefaultsAreExplicitAndTheInputIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestItCannotBeTurnedOnOrOffInUse(t *testing.T) {
+func TestCannotBeEnabledOrDisabledInUse(t *testing.T) {
 	on, off := &operatorv1.NetworkSpec{DisableMultiNetwork: new(bool)}, &operatorv1.NetworkSpec{DisableMultiNetwork: new(bool)}
 	*off.DisableMultiNetwork = true
 	more := on.DeepCopy()

@@ -20,8 +20,8 @@ var requirements = []string{
 	"6", "6.1", "6.2", "7.1", "7.2", "7.3", "7.4", "7.5", "8.1",
 }
 
-// TestThePageOfTheStandardIsInStepWithTheTests: each requirement has a row, and each row tests that exist and run.
-func TestThePageOfTheStandardIsInStepWithTheTests(t *testing.T) {
+// TestStandardPageMatchesTheTests: each requirement has a row, and each row tests that exist and run.
+func TestStandardPageMatchesTheTests(t *testing.T) {
 	const root = "../.."
 	raw, err := os.ReadFile(filepath.Join(root, "docs/providers/multi-network-standard.md"))
 	if err != nil {

@@ -38,7 +38,7 @@ func complaints(networks ...osv1.AdditionalNetworkDefinition) []string {
 	return got
 }
 
-func TestMistakesInAdditionalNetworks(t *testing.T) {
+func TestErrorsInAdditionalNetworks(t *testing.T) {
 	for _, tc := range []struct {
 		why      string
 		networks []osv1.AdditionalNetworkDefinition
@@ -98,7 +98,7 @@ func TestMistakesInAdditionalNetworks(t *testing.T) {
 	}
 }
 
-func TestMistakesInJSONAreShownAtTheirPlace(t *testing.T) {
+func TestJSONErrorsHaveTheirPosition(t *testing.T) {
 	for _, tc := range []struct{ why, text, want string }{
 		{"nothing", " \n", "a network of type Raw needs its CNI configuration as JSON"},
 		{"no JSON", "bridge", `is not valid JSON: invalid character 'b' looking for beginning of value, at 1:1, near "bridge"`},
@@ -116,7 +116,7 @@ func TestMistakesInJSONAreShownAtTheirPlace(t *testing.T) {
 	}
 }
 
-func TestNoAdditionalNetworksWhereTheyAreTurnedOff(t *testing.T) {
+func TestAdditionalNetworksAreRefusedWhenDisabled(t *testing.T) {
 	yes := true
 	spec := &operatorv1.NetworkSpec{DisableMultiNetwork: &yes}
 	if errs := component().Validate(spec, provider.Traits{}); len(errs) > 0 {

@@ -237,7 +237,7 @@ func check(t *testing.T, by client.Client, o client.Object, want []string) {
 	}
 }
 
-func TestOldSpellingsOfEgressNetworkPoliciesAreWarnedOf(t *testing.T) {
+func TestOldSpellingsOfEgressNetworkPoliciesHaveAWarning(t *testing.T) {
 	g := newGuarded(t)
 	for _, tc := range []struct {
 		why   string
@@ -258,8 +258,8 @@ func TestOldSpellingsOfEgressNetworkPoliciesAreWarnedOf(t *testing.T) {
 	}
 }
 
-// TestTenantsWriteNoObjectsOfTheNetwork: an administrator of a namespace reads its egress firewall, and that is all.
-func TestTenantsWriteNoObjectsOfTheNetwork(t *testing.T) {
+// TestTenantsCannotWriteNetworkObjects: an administrator of a namespace reads its egress firewall, and that is all.
+func TestTenantsCannotWriteNetworkObjects(t *testing.T) {
 	g := newGuarded(t)
 	create(t, g.controller, netNamespace(4711))
 	create(t, g.controller, hostSubnet(nil))
@@ -289,8 +289,8 @@ func (g guarded) patch(t *testing.T, by client.Client, o client.Object, body str
 	return by.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
 }
 
-// TestTenantsWriteNoEndpointsOfPods: by a NodePort with such an endpoint, they would reach the pods of others.
-func TestTenantsWriteNoEndpointsOfPods(t *testing.T) {
+// TestTenantsCannotWritePodEndpoints: by a NodePort with such an endpoint, they would reach the pods of others.
+func TestTenantsCannotWritePodEndpoints(t *testing.T) {
 	g := newGuarded(t)
 	const refusal = "10.129.0.7 is inside the network of pods or Services (10.128.0.0/14, 172.30.0.0/16), and only those write such endpoints who may create "
 	for _, tc := range []struct {

@@ -47,7 +47,7 @@ func TestEgressIPsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestASymptomNamesTheNodesThatHaveIt(t *testing.T) {
+func TestSymptomNamesTheAffectedNodes(t *testing.T) {
 	e := &examination{nodes: map[provider.Symptom][]string{}}
 	for _, node := range []string{"c", "b", "a"} {
 		e.add(node, provider.Symptom{What: "x"})

@@ -248,8 +248,8 @@ func TestNodesWithoutABlockAreNamed(t *testing.T) {
 	}
 }
 
-// TestPodsRestartForWhatTheyUse: Open vSwitch for its image alone, the controller not for kube-proxy.
-func TestPodsRestartForWhatTheyUse(t *testing.T) {
+// TestPodsRestartWhenTheirInputChanges: Open vSwitch for its image alone, the controller not for kube-proxy.
+func TestPodsRestartWhenTheirInputChanges(t *testing.T) {
 	templates := func(change func(*operatorv1.NetworkSpec)) []corev1.PodTemplateSpec {
 		out := output(t, network(change), nil, cluster())
 		var all []corev1.PodTemplateSpec
@@ -321,8 +321,8 @@ func TestTheMissingImageIsNamed(t *testing.T) {
 	}
 }
 
-// TestContainersAgreeWithThePrograms: files, directories, ports and names in assets are those of package agentconfig, which the programs use.
-func TestContainersAgreeWithThePrograms(t *testing.T) {
+// TestContainersMatchTheAgentConfig: files, directories, ports and names in assets are those of package agentconfig, which the programs use.
+func TestContainersMatchTheAgentConfig(t *testing.T) {
 	out := output(t, network(nil), nil, cluster())
 	for _, tc := range []struct {
 		set, container, program string

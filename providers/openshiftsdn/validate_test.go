@@ -119,7 +119,7 @@ func TestDefaultsAreExplicitAndKept(t *testing.T) {
 	}
 }
 
-func TestUnsafeChangesAreRefusedInTheWordsOfTheDocumentation(t *testing.T) {
+func TestUnsafeChangesAreRefusedAsDocumented(t *testing.T) {
 	applied := New().Default(network(nil), nil, facts.Cluster{HostMTU: 1500})
 	for _, tc := range []struct {
 		why  string

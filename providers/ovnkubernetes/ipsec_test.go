@@ -27,7 +27,7 @@ func in(phase agentconfig.Phase, peers int, missing ...string) agentconfig.Repor
 	return agentconfig.Report{Phase: phase, Peers: peers, Missing: missing}
 }
 
-func TestEachPhaseFollowsTheOneThatAllNodesAreIn(t *testing.T) {
+func TestPhaseStartsWhenAllNodesReportThePrevious(t *testing.T) {
 	type reports = map[string]agentconfig.Report
 	for _, tc := range []struct {
 		why   string
@@ -61,9 +61,9 @@ func TestEachPhaseFollowsTheOneThatAllNodesAreIn(t *testing.T) {
 	}
 }
 
-// TestNoPhaseIsLeftOut follows all ways of turning on and off, with nodes that are in the phase before or in the present one: no node may refuse what
+// TestNoPhaseIsSkipped follows all ways of turning on and off, with nodes that are in the phase before or in the present one: no node may refuse what
 // another one still sends.
-func TestNoPhaseIsLeftOut(t *testing.T) {
+func TestNoPhaseIsSkipped(t *testing.T) {
 	sends := map[agentconfig.Phase]bool{off: false, plain: false, accept: true, require: true} // encrypted, at best
 	for _, from := range []agentconfig.Phase{off, accept, require, plain} {
 		for _, on := range []bool{true, false} {

@@ -185,8 +185,8 @@ func TestOneDaemonSetWaitsForTheOther(t *testing.T) {
 	}
 }
 
-// TestPodsRestartForWhatTheyUse: a control-plane node that joins changes where nodes find the southbound database, and nothing for masters.
-func TestPodsRestartForWhatTheyUse(t *testing.T) {
+// TestPodsRestartWhenTheirInputChanges: a control-plane node that joins changes where nodes find the southbound database, and nothing for masters.
+func TestPodsRestartWhenTheirInputChanges(t *testing.T) {
 	annotation := func(f facts.Cluster, change func(*operatorv1.NetworkSpec)) [2]string {
 		out := output(t, network(change), nil, f)
 		return [2]string{daemonSet(t, out, masterName).Spec.Template.Annotations[configHash], daemonSet(t, out, nodeName).Spec.Template.Annotations[configHash]}
@@ -212,8 +212,8 @@ func TestTheMissingImageIsNamed(t *testing.T) {
 	}
 }
 
-// TestContainersAgreeWithTheProgram: commands, sockets and directories in assets are those of package agentconfig, which the programs use.
-func TestContainersAgreeWithTheProgram(t *testing.T) {
+// TestContainersMatchTheProgram: commands, sockets and directories in assets are those of package agentconfig, which the programs use.
+func TestContainersMatchTheProgram(t *testing.T) {
 	out := output(t, network(nil), nil, cluster("192.0.2.10"))
 	want := map[string][]string{
 		masterName: {agentconfig.CommandMaster, agentconfig.CommandNorth, agentconfig.CommandSouth, agentconfig.CommandNorthd},

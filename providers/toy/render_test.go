@@ -105,7 +105,7 @@ func TestNodesKeepTheirBlocks(t *testing.T) {
 	}
 }
 
-func TestADamagedTableIsAnErrorAndNotANewOne(t *testing.T) {
+func TestDamagedTableIsAnErrorAndNotReplaced(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configMap}, Data: map[string]string{agentconfig.NodesFile: "{"}}
 	if _, err := New().Observe(t.Context(), fake.NewClientBuilder().WithObjects(cm).Build(), network(24)); err == nil {
 		t.Error("nodes would get other blocks")

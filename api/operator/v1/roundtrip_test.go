@@ -19,7 +19,7 @@ import (
 
 // Every field of OpenShift's type has one of the same JSON name here, and of a type that holds the same. What
 // is walked are the types, so that a field cannot be missed because a test object does not set it.
-func TestEveryFieldOfOpenShiftIsHere(t *testing.T) {
+func TestEveryFieldOfOpenShiftExists(t *testing.T) {
 	theirs, ours := map[string]reflect.Kind{}, map[string]reflect.Kind{}
 	collect(theirs, "", reflect.TypeFor[osv1.Network]())
 	collect(ours, "", reflect.TypeFor[operatorv1.Network]())
@@ -58,7 +58,7 @@ func collect(into map[string]reflect.Kind, path string, of reflect.Type) {
 	into[path] = of.Kind()
 }
 
-func TestObjectsOfOpenShiftPassWithoutLoss(t *testing.T) {
+func TestObjectsOfOpenShiftRoundTrip(t *testing.T) {
 	for _, row := range []struct {
 		why     string
 		nothing float64 // the chance that an optional field is not set

@@ -20,7 +20,7 @@ func wait(d time.Duration) func(context.Context) error {
 	}
 }
 
-func TestWhatRunsForLongIsReported(t *testing.T) {
+func TestLongStepsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Step
 		var got []string

@@ -66,7 +66,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestOutsideACheckoutTheProgramSaysSo(t *testing.T) {
+func TestOutsideACheckoutIsAnError(t *testing.T) {
 	cmd := Command(lab.Host{})
 	cmd.SetArgs([]string{"build"})
 	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "inside a checkout") {

@@ -48,7 +48,7 @@ func TestEnsureBuildsWhatIsMissingAndLinksAll(t *testing.T) {
 	}
 }
 
-func TestTwoWhoAskAtOnceGetTheSame(t *testing.T) {
+func TestConcurrentBuildsShareOneResult(t *testing.T) {
 	b := newBuilder(t)
 	var both sync.WaitGroup
 	for range 2 {
@@ -65,7 +65,7 @@ func TestTwoWhoAskAtOnceGetTheSame(t *testing.T) {
 	}
 }
 
-func TestFailedBuildSaysWhatTheCompilerSaysAndLeavesNothing(t *testing.T) {
+func TestFailedBuildReportsTheCompilerErrorAndLeavesNothing(t *testing.T) {
 	b := newBuilder(t)
 	source := filepath.Join(b.Modules, "hello", "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { nonsense() }\n"), 0o644); err != nil {
@@ -80,7 +80,7 @@ func TestFailedBuildSaysWhatTheCompilerSaysAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatGoesIntoABuildNamesIt(t *testing.T) {
+func TestBuildIsNamedByItsInputs(t *testing.T) {
 	b := newBuilder(t)
 	first, err := b.Path(hello)
 	if err != nil {
@@ -184,7 +184,7 @@ func newBuilder(t *testing.T) Builder {
 	return Builder{Modules: modules, Cache: t.TempDir()}
 }
 
-func TestEachArchitectureIsBuiltForItself(t *testing.T) {
+func TestEachArchitectureIsBuiltSeparately(t *testing.T) {
 	b := newBuilder(t)
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		b.Arch = arch

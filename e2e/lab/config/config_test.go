@@ -36,7 +36,7 @@ func TestWorkersDoNotHoldTheClustersKeys(t *testing.T) {
 	}
 }
 
-func TestEveryFileAProgramIsTold(t *testing.T) {
+func TestEveryFileInArgumentsExists(t *testing.T) {
 	n := newNode(t, oneAndOne, "cp-0")
 	files := filesOf(t, n)
 	for _, u := range Units(n.Topology, n.Node) {
@@ -182,7 +182,7 @@ func TestKubeconfigsLeadToTheRightServer(t *testing.T) {
 	}
 }
 
-func TestNodesKnowOneAnotherByName(t *testing.T) {
+func TestNodesResolveEachOtherByName(t *testing.T) {
 	hosts := string(filesOf(t, newNode(t, oneAndOne, "worker-0"))["/etc/hosts"].Data)
 	for _, line := range []string{"127.0.0.1 localhost", "10.89.0.11 cp-0", "10.89.0.12 worker-0"} {
 		if !strings.Contains(hosts, line+"\n") && !strings.Contains(hosts, line+" ") {

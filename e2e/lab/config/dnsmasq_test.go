@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// TestHostsOutsideHoldNothingOfTheCluster: what runs there is no component, and could not be trusted with a certificate.
-func TestHostsOutsideHoldNothingOfTheCluster(t *testing.T) {
+// TestExternalHostsHaveNoClusterCredentials: what runs there is no component, and could not be trusted with a certificate.
+func TestExternalHostsHaveNoClusterCredentials(t *testing.T) {
 	lab, err := topology.New(topology.Options{ControlPlanes: 1, Workers: 1, Family: topology.IPv4, Links: 2, DHCP: []int{2}})
 	if err != nil {
 		t.Fatal(err)

@@ -41,9 +41,9 @@ func actAsInit() error {
 	return Init(context.Background(), s, l, os.NewFile(ReadyFD, "ready"), slog.Default())
 }
 
-// TestNodeHasFoldersProcessesAndNetworkOfItsOwn needs root: it makes
+// TestNodeHasItsOwnDirectoriesProcessesAndNetwork needs root: it makes
 // namespaces, mounts and control groups.
-func TestNodeHasFoldersProcessesAndNetworkOfItsOwn(t *testing.T) {
+func TestNodeHasItsOwnDirectoriesProcessesAndNetwork(t *testing.T) {
 	n := startNode(t, []File{{Path: "/etc/kubernetes/test.conf", Mode: 0o600, Data: []byte("from the disk")}})
 
 	for what, tt := range map[string]struct{ script, want string }{
@@ -110,7 +110,7 @@ func TestKillingTheFirstProcessEndsEverything(t *testing.T) {
 	}
 }
 
-func TestNodeThatCannotStartSaysWhy(t *testing.T) {
+func TestNodeThatCannotStartReportsTheCause(t *testing.T) {
 	n := newNode(t, nil)
 	n.spec.Programs["missing"] = "/no/such/program"
 	_, err := Start(t.Context(), n.spec, n.launch)
@@ -119,7 +119,7 @@ func TestNodeThatCannotStartSaysWhy(t *testing.T) {
 	}
 }
 
-func TestFormatRefusesFilesThatAreNotTheNodesOwn(t *testing.T) {
+func TestFormatRefusesFilesOfOthers(t *testing.T) {
 	err := Format(t.TempDir(), []File{{Path: "/usr/bin/kubelet"}})
 	if err == nil || !strings.Contains(err.Error(), "/usr/bin/kubelet") {
 		t.Errorf("error %v", err)

@@ -45,7 +45,7 @@ func TestNodesHoldWhatTheirRoleNeeds(t *testing.T) {
 	}
 }
 
-func TestAPIServerIsTrustedByEveryNameItIsReachedBy(t *testing.T) {
+func TestAPIServerCertificateHasAllItsNames(t *testing.T) {
 	lab := newTopology(t, topology.Options{ControlPlanes: 1, Family: topology.DualStack})
 	leaf, roots := issue(t, lab, APIServer)
 	for _, name := range []string{
@@ -62,7 +62,7 @@ func TestAPIServerIsTrustedByEveryNameItIsReachedBy(t *testing.T) {
 	}
 }
 
-func TestKubeletIsWhoTheNodeAuthorizerExpects(t *testing.T) {
+func TestKubeletHasTheIdentityThatTheNodeAuthorizerExpects(t *testing.T) {
 	lab := newTopology(t, topology.Options{ControlPlanes: 1, Family: topology.IPv4})
 	leaf, roots := issue(t, lab, Kubelet)
 	if leaf.Subject.CommonName != "system:node:cp-0" || !slices.Contains(leaf.Subject.Organization, "system:nodes") {
@@ -89,7 +89,7 @@ func TestClientsCannotActAsServers(t *testing.T) {
 	}
 }
 
-func TestFrontProxyHasAnAuthorityOfItsOwn(t *testing.T) {
+func TestFrontProxyHasItsOwnCA(t *testing.T) {
 	lab := newTopology(t, topology.Options{ControlPlanes: 1, Family: topology.IPv4})
 	leaf, roots := issue(t, lab, FrontProxyClient)
 	_, err := leaf.Verify(x509.VerifyOptions{
@@ -100,7 +100,7 @@ func TestFrontProxyHasAnAuthorityOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestLoadAuthorityRefusesWhatIsNone(t *testing.T) {
+func TestLoadAuthorityRefusesInvalidPairs(t *testing.T) {
 	keys, err := NewKey()
 	if err != nil {
 		t.Fatal(err)

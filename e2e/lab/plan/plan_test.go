@@ -23,7 +23,7 @@ await the registration of cp-0, await the registration of worker-0, await the se
 	}
 }
 
-func TestOpenShiftIsThereBeforeTheLabIsUp(t *testing.T) {
+func TestOpenShiftAPIsAreAppliedBeforeTheLabIsUp(t *testing.T) {
 	lab := newTopology(t, 1, 1)
 	lab.OpenShift = true
 	if got := describe(Up(lab)); !strings.Contains(got, "apply add-ons, apply OpenShift's kinds and objects\nawait the registration") {
@@ -31,8 +31,8 @@ func TestOpenShiftIsThereBeforeTheLabIsUp(t *testing.T) {
 	}
 }
 
-// TestHostsOutsideComeUpBesideTheNodes also shows that nothing of a cluster runs on them.
-func TestHostsOutsideComeUpBesideTheNodes(t *testing.T) {
+// TestExternalHostsStartWithTheNodes also shows that nothing of a cluster runs on them.
+func TestExternalHostsStartWithTheNodes(t *testing.T) {
 	lab := newTopology(t, 1, 0)
 	lab.Links = []topology.Link{{Number: 1}, {Number: 2, DHCP: true}}
 	got := strings.SplitN(describe(Up(lab)), "\n", 4)

@@ -36,7 +36,7 @@ func TestSpawnedProcessIsFoundAndKilled(t *testing.T) {
 	}
 }
 
-func TestAnotherProcessOfThatNumberIsLeftAlone(t *testing.T) {
+func TestAnotherProcessWithTheSamePIDIsNotKilled(t *testing.T) {
 	self, err := Find(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-func TestUnitThatEndsIsStartedAgain(t *testing.T) {
+func TestExitedUnitIsRestarted(t *testing.T) {
 	c := newClient(t)
 	u := shell(t, "flaky", "echo once; exit 3")
 	start(t, c, u)
@@ -34,7 +34,7 @@ func TestUnitThatEndsIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestKilledUnitIsStartedAgain(t *testing.T) {
+func TestKilledUnitIsRestarted(t *testing.T) {
 	c := newClient(t)
 	start(t, c, shell(t, "victim", "exec sleep 1000"))
 	before := await(t, c, isRunning)
@@ -65,7 +65,7 @@ func TestStoppedUnitStaysDownUntilStarted(t *testing.T) {
 	await(t, c, isRunning)
 }
 
-func TestStopEndsARestartThatIsDue(t *testing.T) {
+func TestStopCancelsAPendingRestart(t *testing.T) {
 	c := newClient(t)
 	start(t, c, shell(t, "flaky", "exit 1"))
 	await(t, c, func(s Status) bool { return s.Restarts > 0 })
@@ -99,7 +99,7 @@ func TestUnitThatIgnoresTheRequestIsKilled(t *testing.T) {
 	}
 }
 
-func TestStartingWhatRunsChangesNothing(t *testing.T) {
+func TestStartingARunningUnitChangesNothing(t *testing.T) {
 	c := newClient(t)
 	u := shell(t, "steady", "exec sleep 1000")
 	start(t, c, u)
@@ -110,7 +110,7 @@ func TestStartingWhatRunsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestMistakesAreAnswered(t *testing.T) {
+func TestInvalidRequestsReturnErrors(t *testing.T) {
 	c := newClient(t)
 	if err := c.Stop(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), `no unit is called "nobody"`) {
 		t.Errorf("stop of an unknown unit: %v", err)

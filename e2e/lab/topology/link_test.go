@@ -29,8 +29,8 @@ func TestLinksHaveBothFamiliesWhateverTheLabHas(t *testing.T) {
 	}
 }
 
-// TestHostsOutsideAreNoNodes keeps what is done for nodes of the cluster away from them.
-func TestHostsOutsideAreNoNodes(t *testing.T) {
+// TestExternalHostsAreNoNodes keeps what is done for nodes of the cluster away from them.
+func TestExternalHostsAreNoNodes(t *testing.T) {
 	lab, err := New(Options{ControlPlanes: 1, Workers: 1, Family: IPv4, Links: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func TestNewLaysOutNodes(t *testing.T) {
 	}
 }
 
-func TestNewNamesEveryMistakeAtOnce(t *testing.T) {
+func TestNewReportsAllErrorsAtOnce(t *testing.T) {
 	tests := map[string]struct {
 		options Options
 		want    []string
@@ -96,7 +96,7 @@ func TestNewNamesEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
-func TestWorkersComeAndGo(t *testing.T) {
+func TestWorkersAreAddedAndRemoved(t *testing.T) {
 	lab, err := New(Options{ControlPlanes: 1, Workers: 2, Family: IPv4})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestRemoveWorkerRefuses(t *testing.T) {
 	}
 }
 
-func TestAddWorkerEndsWithTheAddresses(t *testing.T) {
+func TestAddWorkerFailsWithoutFreeAddresses(t *testing.T) {
 	lab, err := New(Options{ControlPlanes: 1, Workers: lastHost - firstHost, Family: IPv4})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // deadline is far beyond what a connection over the loopback device takes.
 const deadline = 20 * time.Second
 
-func TestForwarderCarriesBothWaysAndPassesTheEndOn(t *testing.T) {
+func TestForwarderCopiesBothWaysAndForwardsEOF(t *testing.T) {
 	server := listen(t)
 	go func() {
 		c, err := server.Accept()
@@ -39,7 +39,7 @@ func TestForwarderCarriesBothWaysAndPassesTheEndOn(t *testing.T) {
 	}
 }
 
-func TestForwarderPassesOverServersThatAreGone(t *testing.T) {
+func TestForwarderSkipsUnavailableServers(t *testing.T) {
 	gone := listen(t)
 	gone.Close()
 	server := listen(t)
@@ -55,7 +55,7 @@ func TestForwarderPassesOverServersThatAreGone(t *testing.T) {
 	}
 }
 
-func TestForwarderDropsTheConnectionWhenAllAreGone(t *testing.T) {
+func TestForwarderDropsTheConnectionWhenAllAreUnavailable(t *testing.T) {
 	gone := listen(t)
 	gone.Close()
 	c := dialThrough(t, gone.Addr().String())

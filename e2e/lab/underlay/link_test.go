@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// TestLinksAreNetworksOfTheirOwn needs root: it makes namespaces.
-func TestLinksAreNetworksOfTheirOwn(t *testing.T) {
+// TestLinksAreSeparateNetworks needs root: it makes namespaces.
+func TestLinksAreSeparateNetworks(t *testing.T) {
 	lab, err := topology.New(topology.Options{ControlPlanes: 1, Workers: 1, Family: topology.IPv4, MTU: testMTU, Links: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAlternativeNamesComeWithTheDocumentAndGoWithIt tests alternative names, which the backend for NetworkManager sets without NetworkManager.
-func TestAlternativeNamesComeWithTheDocumentAndGoWithIt(t *testing.T) {
+// TestAlternativeNamesAreAddedAndRemovedWithTheDocument tests alternative names, which the backend for NetworkManager sets without NetworkManager.
+func TestAlternativeNamesAreAddedAndRemovedWithTheDocument(t *testing.T) {
 	const long, old = "the-port-of-the-network-of-nodes", "old-name"
 	s := newScene(t, "install-config.yml")
 	s.Run("ip", "link", "property", "add", "dev", card, "altname", old)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestInstallConfigHostIsThereAfterTheFirstBoot tests the network that a host has before any binary of this project runs on it: its image
+// TestInstallConfigHostIsReachableAfterTheFirstBoot tests the network that a host has before any binary of this project runs on it: its image
 // contains the keyfiles of the install-config's document.
-func TestInstallConfigHostIsThereAfterTheFirstBoot(t *testing.T) {
+func TestInstallConfigHostIsReachableAfterTheFirstBoot(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.has(card, address)
 	if out := s.Run("cat", "/etc/resolv.conf"); !strings.Contains(out, "nameserver "+gateway) {

@@ -29,7 +29,7 @@ func (s *scene) bareReboot() {
 	s.StartSwitch()
 }
 
-func TestBareHostTakesBackWhatDoesNotWork(t *testing.T) {
+func TestBareHostRollsBackABrokenConfiguration(t *testing.T) {
 	s := newBareScene(t)
 	s.give("install-config.yml")
 	s.apply("applied")
@@ -48,8 +48,8 @@ func TestBareHostTakesBackWhatDoesNotWork(t *testing.T) {
 	s.reaches()
 }
 
-// TestBareHostSurvivesDeathAtEveryStep kills the program, or cuts the power, at each step of the way to br-ex.
-func TestBareHostSurvivesDeathAtEveryStep(t *testing.T) {
+// TestBareHostSurvivesAKillAtEveryStep kills the program, or cuts the power, at each step of the way to br-ex.
+func TestBareHostSurvivesAKillAtEveryStep(t *testing.T) {
 	kit.Full(t)
 	steps := []string{
 		"msg=snapshot", "msg=journal stage=applying", "msg=apply", `msg=step do="change open vswitch +br-ex"`,

@@ -9,9 +9,9 @@ import (
 
 const internalProfile = "/etc/NetworkManager/system-connections/br-ex-if.nmconnection"
 
-// TestProfileOfTheBridgeIsNotThereAtBoot tests that no profile on disk is for a device that Open vSwitch creates: it would make the boot a
+// TestProfileOfTheBridgeIsMissingAtBoot tests that no profile on disk is for a device that Open vSwitch creates: it would make the boot a
 // race between two daemons.
-func TestProfileOfTheBridgeIsNotThereAtBoot(t *testing.T) {
+func TestProfileOfTheBridgeIsMissingAtBoot(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("machine-config.yml")
 	s.apply("applied")
@@ -26,9 +26,9 @@ func TestProfileOfTheBridgeIsNotThereAtBoot(t *testing.T) {
 	s.inBrEx()
 }
 
-// TestManagerThatPassedOverTheBridgeGetsIt brings NetworkManager into the state in which it takes its own placeholder for
+// TestNetworkManagerActivatesABridgeItIgnored brings NetworkManager into the state in which it takes its own placeholder for
 // the device: the device appears, and the profile is read, while NetworkManager does nothing.
-func TestManagerThatPassedOverTheBridgeGetsIt(t *testing.T) {
+func TestNetworkManagerActivatesABridgeItIgnored(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("machine-config.yml")
 	s.apply("applied")

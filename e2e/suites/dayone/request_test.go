@@ -15,8 +15,8 @@ func (s *scene) request(name string, attempt int) (string, error) {
 	return s.Try("/usr/local/bin/host-network", append([]string{"apply"}, arguments()[1:]...)...)
 }
 
-// TestARequestChangesAHostThatRuns, and one that does not work is undone and not tried again, neither at once nor at the next boot.
-func TestARequestChangesAHostThatRuns(t *testing.T) {
+// TestRequestChangesARunningHost, and one that does not work is undone and not tried again, neither at once nor at the next boot.
+func TestRequestChangesARunningHost(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("machine-config.yml")
 	s.apply("applied")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestWhatDoesNotWorkIsTakenBack(t *testing.T) {
+func TestBrokenConfigurationIsRolledBack(t *testing.T) {
 	for name, tt := range map[string]struct{ document, because string }{
 		"a gateway that does not answer, on a new bridge": {"wrong-gateway.yml", "does not answer"},
 		"a bond, which this kernel cannot make":           {"bond.yml", "activate bond0"},
@@ -24,8 +24,8 @@ func TestWhatDoesNotWorkIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAddressesThatNoProfileHasComeBack tests a host whose network was configured manually, or by another program.
-func TestAddressesThatNoProfileHasComeBack(t *testing.T) {
+// TestAddressesWithoutAProfileAreRestored tests a host whose network was configured manually, or by another program.
+func TestAddressesWithoutAProfileAreRestored(t *testing.T) {
 	s := newScene(t, "")
 	s.Run("ip", "address", "add", address, "dev", card)
 	s.Run("ip", "link", "set", card, "up")
@@ -40,8 +40,8 @@ func TestAddressesThatNoProfileHasComeBack(t *testing.T) {
 	}
 }
 
-// TestDeathOfTheProgramAndOfNetworkManager loses the checkpoint: the record on disk must be sufficient to restore the network.
-func TestDeathOfTheProgramAndOfNetworkManager(t *testing.T) {
+// TestProgramAndNetworkManagerAreKilled loses the checkpoint: the record on disk must be sufficient to restore the network.
+func TestProgramAndNetworkManagerAreKilled(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	before := s.profiles()
 	for _, step := range []string{`msg="stage profiles"`, "msg=verify"} {
@@ -87,8 +87,8 @@ func (s *scene) isBack(profiles string, inMemory ...string) {
 	}
 }
 
-// TestHostGoesBackWhenTheProgramDiesAndNobodyStartsItAgain relies on the checkpoint alone.
-func TestHostGoesBackWhenTheProgramDiesAndNobodyStartsItAgain(t *testing.T) {
+// TestHostIsRolledBackWhenTheProgramIsNotRestarted relies on the checkpoint alone.
+func TestHostIsRolledBackWhenTheProgramIsNotRestarted(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("other-address.yml")
 	if !s.killAt("msg=verify", "--apply-timeout=5s", "--verify-timeout=3s") {

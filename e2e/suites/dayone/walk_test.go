@@ -30,9 +30,9 @@ type walk struct {
 	hosts   map[string]*host.Host
 }
 
-// TestTwoBareHostsGetBrExAsTheGuideSays executes docs/day-one.md except for the steps that need a cluster, which internal/cli/dayone
+// TestTwoBareHostsGetBrExAsDocumented executes docs/day-one.md except for the steps that need a cluster, which internal/cli/dayone
 // executes.
-func TestTwoBareHostsGetBrExAsTheGuideSays(t *testing.T) {
+func TestTwoBareHostsGetBrExAsDocumented(t *testing.T) {
 	checkout, err := kit.New()
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func restartOperator(t *testing.T) {
 	})
 }
 
-func TestARecordThatCannotBeReadStopsChangesAndNotRepairs(t *testing.T) {
+func TestUnreadableRecordStopsChangesButNotRepairs(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	record, history := lab.ConfigMap(t, "applied-cluster"), lab.ConfigMap(t, "applied-history").Data
 	write := func(ctx context.Context, data map[string]string) error {

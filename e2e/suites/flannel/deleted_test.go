@@ -34,7 +34,7 @@ func operandPods(t *testing.T) map[string][]types.UID {
 	return found
 }
 
-func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
+func TestDeletingTheNetworkObjectKeepsTheNetwork(t *testing.T) {
 	pods, before := lab.ServerOnEachNode(t, lab.Namespace(t), nil), operandPods(t)
 	history := lab.ConfigMap(t, "applied-history").Data
 	n, err := lab.Network(t.Context())

@@ -27,7 +27,7 @@ func loseEtcd(t *testing.T) (bringBack func(context.Context) error) {
 	return bringBack
 }
 
-func TestWithoutEtcdTheNetworkGoesOnAndItsDataIsThereAfterwards(t *testing.T) {
+func TestNetworkContinuesWithoutEtcdAndKeepsItsData(t *testing.T) {
 	ns := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, ns, nil)
 	const key = "/e2e/kept"

@@ -129,7 +129,7 @@ func (w *workers) says(results ...networkv1.Result) {
 	})
 }
 
-func TestCouriersBringTheFilesOfHostsAndTheirReports(t *testing.T) {
+func TestFilesAndReportsOfHostsAreCopied(t *testing.T) {
 	kit.Full(t)
 	w := newWorkers(t)
 	w.has("worker-0", "198.18.0.10")

@@ -28,8 +28,8 @@ func podAddress(ctx context.Context, namespace string, labels map[string]string)
 	return "", fmt.Errorf("no pod of %s in %s is ready", labels, namespace)
 }
 
-// TestMetricsAreForThoseWhoMayReadThem tests the metrics of the operator, of the diagnostics, of flannel and of kube-proxy.
-func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
+// TestMetricsRequireAuthorization tests the metrics of the operator, of the diagnostics, of flannel and of kube-proxy.
+func TestMetricsRequireAuthorization(t *testing.T) {
 	server := func(namespace, port, figure string, labels map[string]string) kit.MetricsServer {
 		return kit.MetricsServer{Title: namespace + " on port " + port, Figure: figure, Address: func(ctx context.Context) (string, error) {
 			address, err := podAddress(ctx, namespace, labels)

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) {
+func TestDeletedNamespaceOfTheNetworkIsRecreatedWithItsObjects(t *testing.T) {
 	kit.Full(t)
 	// While the namespace is being deleted, the permission to create certificates in it is missing.
 	lab.Excuse(t)

@@ -59,7 +59,7 @@ func degraded(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func TestKubeProxyGoesAndComesWithItsFlag(t *testing.T) {
+func TestKubeProxyIsRemovedAndDeployedByItsField(t *testing.T) {
 	kit.Full(t)
 	s, pods := lab.Expose(t, func(*corev1.ServiceSpec) {})
 	t.Run("off", func(t *testing.T) {

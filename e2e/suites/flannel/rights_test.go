@@ -24,7 +24,7 @@ func process(t *testing.T, node, commandLine string) string {
 	return strings.TrimSpace(out)
 }
 
-func TestProcessesHaveNoMoreRightsThanDocumented(t *testing.T) {
+func TestProcessesHaveOnlyTheDocumentedPrivileges(t *testing.T) {
 	for _, row := range []struct {
 		node, commandLine string
 		user              int

@@ -28,7 +28,7 @@ func restarted(before, after map[string][]types.UID) string {
 	return strings.Join(names, " ")
 }
 
-func TestAnEditRestartsWhatItConcernsAndNothingElse(t *testing.T) {
+func TestEditRestartsOnlyWhatItAffects(t *testing.T) {
 	kit.Full(t)
 	s, pods := lab.Expose(t, func(*corev1.ServiceSpec) {})
 	answers := func(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
+func TestNodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
 	kit.Full(t)
 	before, record := operandPods(t), lab.ConfigMap(t, "applied-cluster").Data
 	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {

@@ -65,7 +65,7 @@ nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 htt
 	}
 }
 
-func TestOnlyGrowthGetsIn(t *testing.T) {
+func TestOnlyGrowthIsAdmitted(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
 		input  string

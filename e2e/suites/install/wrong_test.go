@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) {
+func TestUnsupportedTypeSetsAConditionAndInstallsNothing(t *testing.T) {
 	kit.Full(t)
 	fresh(t)
 	for _, row := range []struct{ networkType, want string }{

@@ -30,8 +30,8 @@ func cluster(t *testing.T, k *kit.Kit) types.UID {
 	return system.UID
 }
 
-// TestTwoLabsStandSideBySide creates two labs at the same time, each with a cluster, and removes one while the other runs.
-func TestTwoLabsStandSideBySide(t *testing.T) {
+// TestTwoLabsRunSideBySide creates two labs at the same time, each with a cluster, and removes one while the other runs.
+func TestTwoLabsRunSideBySide(t *testing.T) {
 	other, err := checkout.Beside()
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestBringUpKilledHalfWayLeavesNothingAfterDown(t *testing.T) {
 	}
 }
 
-func TestLabTakesFaults(t *testing.T) {
+func TestLabInjectsFaults(t *testing.T) {
 	lab(t, "up", "--workers", "1", "--links", "2", "--dhcp", "2")
 	t.Cleanup(func() {
 		lab(t, "down")

@@ -16,7 +16,7 @@ import (
 )
 
 // Pods of all nodes share a range, and each address is released.
-func TestWhereaboutsGivesAnAddressOnce(t *testing.T) {
+func TestWhereaboutsAssignsAnAddressOnce(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "shared", `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"10.90.1.48/28","exclude":["10.90.1.49/32"],"ipRanges":[{"range":"fd90:1::1:0/112"}]}}`)
 	var pods []*corev1.Pod

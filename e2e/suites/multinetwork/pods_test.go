@@ -18,7 +18,7 @@ import (
 const macvlanIPs = `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1","mode":"bridge","capabilities":{"ips":true},"ipam":{"type":"static"}}`
 
 // Pods of two nodes and a host outside talk on the further network, in both IP families, and the packets are on that link.
-func TestPodsTalkOnTheNetworksTheyAskFor(t *testing.T) {
+func TestPodsTalkOnTheNetworksTheyRequest(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "link", macvlanIPs)
 	define(t, ns, "local", `{"cniVersion":"1.0.0","plugins":[{"type":"bridge","bridge":"br-local","ipam":{"type":"host-local","subnet":"198.51.100.0/24"}}]}`)
@@ -84,7 +84,7 @@ func packets(t *testing.T, pod *corev1.Pod) (n int) {
 	return n
 }
 
-func TestThePodThatAsksForNothingHasItsStatusToo(t *testing.T) {
+func TestPodWithoutFurtherNetworksHasAStatus(t *testing.T) {
 	pod := run(t, kit.ServerPod(lab.Namespace(t), "plain", "worker-1", nil))
 	all := statusOf(t, pod)
 	if len(all) != 1 || all[0].Name != "flannel" || !all[0].Default || len(all[0].IPs) != 1 || all[0].IPs[0] != pod.Status.PodIP {
@@ -136,7 +136,7 @@ func TestPodsThatCannotHaveTheirNetworksDoNotStart(t *testing.T) {
 }
 
 // While the daemon is unavailable, a pod without further networks starts and ends; one with them waits, and starts when it is available.
-func TestTheDaemonIsAway(t *testing.T) {
+func TestDaemonIsUnavailable(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "link", macvlanIPs)
 	before := run(t, asking(ns, "before", "worker-0", `[{"name":"link","ips":["10.90.1.41/24"]}]`))
@@ -166,7 +166,7 @@ func TestTheDaemonIsAway(t *testing.T) {
 }
 
 // After a power failure nothing of the earlier boot is left, of the default network either.
-func TestANodeThatLosesPowerIsCleaned(t *testing.T) {
+func TestNodeIsCleanedUpAfterAPowerCut(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "local", `{"cniVersion":"1.0.0","plugins":[{"type":"bridge","bridge":"br-local","ipam":{"type":"host-local","subnet":"198.51.100.0/24"}}]}`)
 	var pods []*corev1.Pod

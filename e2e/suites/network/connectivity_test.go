@@ -89,8 +89,8 @@ func declared(t *testing.T) provider.Carriage {
 	return tracer.Carries(&object.Spec)
 }
 
-// TestEverythingIsReachedOnAHealthyCluster also tests that connections are denied by NetworkPolicies and the isolation of namespaces.
-func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
+// TestConnectivityTestPassesOnAHealthyCluster also tests that connections are denied by NetworkPolicies and the isolation of namespaces.
+func TestConnectivityTestPassesOnAHealthyCluster(t *testing.T) {
 	// Pods of a loaded machine need more than 20 seconds to start.
 	patient := []string{"--timeout", "10m"}
 	r, want := try(t, 0, patient...), declared(t)
@@ -111,7 +111,7 @@ func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
 	}
 }
 
-func TestPathsOfPodsAreMeasuredBesideThoseOfNodes(t *testing.T) {
+func TestPathsOfPodsAreComparedWithThoseOfNodes(t *testing.T) {
 	kit.Full(t)
 	out := cno(t, 0, "connectivity", "perf", "--node", "worker-0", "--node", "worker-1", "--for", "500ms", "-o", "json")
 	var r struct {
@@ -136,7 +136,7 @@ func TestPathsOfPodsAreMeasuredBesideThoseOfNodes(t *testing.T) {
 	nothing(t)
 }
 
-func TestTheHopThatFailsIsNamed(t *testing.T) {
+func TestFailingHopIsNamed(t *testing.T) {
 	kit.Full(t)
 	if _, err := lab.Lab(t.Context(), "unplug", "worker-1"); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAnInterruptedTestLeavesNothing(t *testing.T) {
 	nothing(t)
 }
 
-func TestDoctorFindsWhatIsWrong(t *testing.T) {
+func TestDoctorFindsProblems(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "network.tar.gz")
 	kit.Eventually(t, 5*time.Minute, "doctor finds no problem", func(ctx context.Context) error {
 		out, status, err := lab.CNO(ctx, "", "doctor", "--archive", file)

@@ -43,7 +43,7 @@ func egressCIDRs(ctx context.Context, node, list string) error {
 }
 
 // Pods of a namespace have its egress IP outside of the cluster network, also after the node with the address loses power.
-func TestANamespaceLeavesWithItsEgressIP(t *testing.T) {
+func TestTrafficOfANamespaceHasItsEgressIP(t *testing.T) {
 	if !network.EgressIPs {
 		return
 	}

@@ -47,7 +47,7 @@ func planned(t *testing.T, input string) plan {
 	return p
 }
 
-func TestThePlanIsWhatHappens(t *testing.T) {
+func TestPlanMatchesWhatIsApplied(t *testing.T) {
 	kit.Full(t)
 	back(t)
 	debug := object(t, debugging)
@@ -89,7 +89,7 @@ func versions(t *testing.T) map[string]string {
 	return found
 }
 
-func TestTheWayBackIsOneCommand(t *testing.T) {
+func TestRollbackIsOneCommand(t *testing.T) {
 	kit.Full(t)
 	back(t)
 	cnoInput(t, 0, object(t, debugging), "apply", "-f", "-", "--force-conflicts", "--watch")

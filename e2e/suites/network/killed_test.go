@@ -41,7 +41,7 @@ func uninstall(ctx context.Context) error {
 	})
 }
 
-func TestAnInstallationThatIsKilledAtRandomPointsConverges(t *testing.T) {
+func TestInstallationKilledAtRandomPointsConverges(t *testing.T) {
 	kit.Full(t)
 	// Permissions in a namespace end while it is being deleted.
 	lab.Excuse(t)

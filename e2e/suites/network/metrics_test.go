@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestMetricsOfTheNetworkAreForThoseWhoMayReadThem tests the authorization of every Service by which Prometheus discovers a component of the
+// TestMetricsOfTheNetworkRequireAuthorization tests the authorization of every Service by which Prometheus discovers a component of the
 // network.
-func TestMetricsOfTheNetworkAreForThoseWhoMayReadThem(t *testing.T) {
+func TestMetricsOfTheNetworkRequireAuthorization(t *testing.T) {
 	var servers []kit.MetricsServer
 	for _, n := range network.Operands().Namespaces {
 		var services corev1.ServiceList

@@ -155,7 +155,7 @@ func TestTheMTUIsChangedWhilePodsTalk(t *testing.T) {
 	waitUpgradeable(t, "True")
 }
 
-func TestAMigrationIsTakenBackFromTheMiddle(t *testing.T) {
+func TestMigrationIsRolledBackHalfway(t *testing.T) {
 	migrates(t)
 	pods := slices.Collect(maps.Values(lab.ServerOnEachNode(t, lab.Namespace(t), nil)))
 	from, err := appliedMTU(t.Context())

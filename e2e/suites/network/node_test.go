@@ -17,7 +17,7 @@ import (
 const assigned = `{"apiVersion":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","metadata":{"namespace":%q,"name":"assigned"},
 "spec":{"config":"{\"cniVersion\":\"1.0.0\",\"type\":\"bridge\",\"bridge\":\"br-assigned\",\"ipam\":{\"type\":\"whereabouts\",\"range\":\"198.51.100.0/24\"}}"}}`
 
-func TestANodeThatJoinsHasNetworkAndOneThatGoesGivesItsBlockBack(t *testing.T) {
+func TestJoiningNodeHasNetworkAndLeavingNodeReleasesItsBlock(t *testing.T) {
 	ns := lab.Namespace(t)
 	name, err := lab.Lab(t.Context(), "add-node")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestANodeThatJoinsHasNetworkAndOneThatGoesGivesItsBlockBack(t *testing.T) {
 	})
 }
 
-func TestANodeThatWasOffComesBackWithItsNetwork(t *testing.T) {
+func TestPoweredOffNodeReturnsWithItsNetwork(t *testing.T) {
 	kit.Full(t)
 	ns := lab.Namespace(t)
 	before, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "before", "worker-1", nil))
@@ -88,7 +88,7 @@ func TestANodeThatWasOffComesBackWithItsNetwork(t *testing.T) {
 
 // A node that loses power, whose Node is deleted, and that joins again with its name, has nothing of the former one: neither its pods, nor
 // their further networks, nor their addresses.
-func TestANodeThatIsCreatedAgainUnderItsNameHasNothingOfTheFormer(t *testing.T) {
+func TestRecreatedNodeHasNothingOfTheFormer(t *testing.T) {
 	kit.Full(t)
 	ns := lab.Namespace(t)
 	if _, err := lab.KubectlInput(t.Context(), fmt.Sprintf(assigned, ns), "apply", "-f", "-"); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-func TestADeletedOperandComesBack(t *testing.T) {
+func TestDeletedOperandIsRecreated(t *testing.T) {
 	var operands []client.Object
 	for _, key := range network.Agents() {
 		operands = append(operands, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-func TestAnUnsafeEditDoesNotGetIn(t *testing.T) {
+func TestUnsafeEditIsDeniedAtAdmission(t *testing.T) {
 	err := lab.Update(t.Context(), func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
 	if err == nil {
 		t.Fatal("the API server stores an unsafe edit")

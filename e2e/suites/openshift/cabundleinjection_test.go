@@ -55,8 +55,8 @@ func told(namespace, name, reason string) func(context.Context) error {
 	}
 }
 
-// TestWhoAsksGetsWhatTheClusterTrusts follows a new CA from the administrator's ConfigMap to those of tenants, and its removal.
-func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
+// TestLabeledConfigMapGetsTheTrustBundle follows a new CA from the administrator's ConfigMap to those of tenants, and its removal.
+func TestLabeledConfigMapGetsTheTrustBundle(t *testing.T) {
 	namespace := lab.Namespace(t)
 	asking(t, namespace, "asks", false)
 	asking(t, namespace, "immutable", true)
@@ -85,9 +85,9 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 	}
 }
 
-// TestAThousandConfigMapsGetANewAuthority logs the time from the administrator's write to the last ConfigMap, which the benchmark of the
+// TestThousandConfigMapsGetANewCA logs the time from the administrator's write to the last ConfigMap, which the benchmark of the
 // controller measures.
-func TestAThousandConfigMapsGetANewAuthority(t *testing.T) {
+func TestThousandConfigMapsGetANewCA(t *testing.T) {
 	kit.Full(t)
 	const namespaces, each = 10, 100 // the limit for a namespace
 	mine := map[string]bool{}

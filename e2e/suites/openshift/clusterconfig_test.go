@@ -79,8 +79,8 @@ func synced(status, reason string, says ...string) func(context.Context) error {
 	}
 }
 
-// TestStatusOfNetworkConfigIsThatOfTheNetworkInForce tests the status that other operators read.
-func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
+// TestStatusOfNetworkConfigIsThatOfTheAppliedNetwork tests the status that other operators read.
+func TestStatusOfNetworkConfigIsThatOfTheAppliedNetwork(t *testing.T) {
 	kit.Eventually(t, time.Minute, "the configuration is synced", synced("True", "AsExpected"))
 	n, err := networkConfig(t.Context())
 	if err != nil {
@@ -103,9 +103,9 @@ func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
 	}
 }
 
-// TestUnsafeEditOfNetworkConfigGoesNowhere tests that the API server refuses the edit. If it is stored nevertheless, the conditions of
+// TestUnsafeEditOfNetworkConfigIsNotApplied tests that the API server refuses the edit. If it is stored nevertheless, the conditions of
 // Network.config and of the ClusterOperator report it, and the network does not change.
-func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
+func TestUnsafeEditOfNetworkConfigIsNotApplied(t *testing.T) {
 	before, err := lab.Network(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +148,8 @@ func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 	}
 }
 
-// TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack tests that the fields of Network.config take precedence.
-func TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack(t *testing.T) {
+// TestEditOfNetworkOperatorBelowNetworkConfigIsReverted tests that the fields of Network.config take precedence.
+func TestEditOfNetworkOperatorBelowNetworkConfigIsReverted(t *testing.T) {
 	want, err := networkConfig(t.Context())
 	if err != nil {
 		t.Fatal(err)

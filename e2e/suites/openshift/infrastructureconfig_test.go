@@ -35,9 +35,9 @@ func replaceInfrastructure(ctx context.Context, spec configv1.InfrastructureSpec
 	return lab.Client.Status().Update(ctx, i)
 }
 
-// TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece tests that an earlier release's object gets defaults, that addresses of a second family
+// TestInfrastructureOfBareMetalIsSynced tests that an earlier release's object gets defaults, that addresses of a second family
 // are copied to the status, and that the first address cannot change.
-func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
+func TestInfrastructureOfBareMetalIsSynced(t *testing.T) {
 	before, err := infrastructure(t.Context())
 	if err != nil {
 		t.Fatal(err)

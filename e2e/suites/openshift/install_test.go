@@ -42,13 +42,13 @@ func TestNetworkComesFromNetworkConfigAlone(t *testing.T) {
 	}
 }
 
-// TestClusterOperatorSaysSo tests the object that an administrator of OpenShift reads first, and for which upgrades wait.
-func TestClusterOperatorSaysSo(t *testing.T) {
+// TestClusterOperatorIsAvailable tests the object that an administrator of OpenShift reads first, and for which upgrades wait.
+func TestClusterOperatorIsAvailable(t *testing.T) {
 	kit.Eventually(t, time.Minute, "ClusterOperator network is settled", clusterOperatorSettled)
 }
 
-// TestDeletedClusterOperatorComesBack deletes the installer's object; the new one must have the same status.
-func TestDeletedClusterOperatorComesBack(t *testing.T) {
+// TestDeletedClusterOperatorIsRecreated deletes the installer's object; the new one must have the same status.
+func TestDeletedClusterOperatorIsRecreated(t *testing.T) {
 	old, err := clusterOperator(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestDeletedClusterOperatorComesBack(t *testing.T) {
 	})
 }
 
-// TestOptionalKindMayGoAndComeBack tests that a missing optional API causes no problem, and does not change the network.
-func TestOptionalKindMayGoAndComeBack(t *testing.T) {
+// TestOptionalCRDMayBeDeletedAndRecreated tests that a missing optional API causes no problem, and does not change the network.
+func TestOptionalCRDMayBeDeletedAndRecreated(t *testing.T) {
 	const kind = "prometheusrules.monitoring.coreos.com"
 	before, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
 	if err != nil {

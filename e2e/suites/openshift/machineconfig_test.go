@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestPoolsAreFollowedUntilTheyHaveWhatTheyShall sets the progress of the pool itself, since the lab has no machine-config operator.
-func TestPoolsAreFollowedUntilTheyHaveWhatTheyShall(t *testing.T) {
+// TestMachineConfigPoolsAreObservedUntilUpdated sets the progress of the pool itself, since the lab has no machine-config operator.
+func TestMachineConfigPoolsAreObservedUntilUpdated(t *testing.T) {
 	const name = "10-suite-worker"
 	config := &machineconfigv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		"machineconfiguration.openshift.io/role": "worker", "app.kubernetes.io/managed-by": "cluster-network-operator"}}}

@@ -58,9 +58,9 @@ func readPKI(ctx context.Context, namespace, name string) (credentials, error) {
 	return c, err
 }
 
-// TestAnAuthorityIsReplacedAndNoClientBreaks runs a rotation within a minute. The operator is killed during the overlap.
+// TestCAIsReplacedAndNoClientFails runs a rotation within a minute. The operator is killed during the overlap.
 // The certificate must be trusted by all bundles of the last ten seconds, half of the overlap, at all times.
-func TestAnAuthorityIsReplacedAndNoClientBreaks(t *testing.T) {
+func TestCAIsReplacedAndNoClientFails(t *testing.T) {
 	const lag = 10 * time.Second
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", `, rotation: {authorityValidity: 3m, authorityRefresh: 30s, certificateValidity: 2m, overlap: 20s}`)
@@ -109,8 +109,8 @@ func TestAnAuthorityIsReplacedAndNoClientBreaks(t *testing.T) {
 	}
 }
 
-// TestALostAuthorityStaysTrusted deletes the Secret of the CA.
-func TestALostAuthorityStaysTrusted(t *testing.T) {
+// TestLostCAStaysTrusted deletes the Secret of the CA.
+func TestLostCAStaysTrusted(t *testing.T) {
 	kit.Full(t)
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", "")
@@ -135,8 +135,8 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 	}
 }
 
-// TestAnOperatorPKITakesEverythingWithIt tests that the permission to the Secrets of its namespace is removed, too.
-func TestAnOperatorPKITakesEverythingWithIt(t *testing.T) {
+// TestDeletedOperatorPKIRemovesItsObjects tests that the permission to the Secrets of its namespace is removed, too.
+func TestDeletedOperatorPKIRemovesItsObjects(t *testing.T) {
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", "")
 	kit.Eventually(t, time.Minute, "it is ready", func(ctx context.Context) error {

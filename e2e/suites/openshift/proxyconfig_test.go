@@ -107,9 +107,9 @@ func proxyEvent(words string) func(context.Context) error {
 	}
 }
 
-// TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot uses a pod as the proxy: it answers each request with its own page, which
+// TestReachableProxyIsAppliedAndKeptWhenTheNextIsUnreachable uses a pod as the proxy: it answers each request with its own page, which
 // is sufficient for a probe.
-func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.T) {
+func TestReachableProxyIsAppliedAndKeptWhenTheNextIsUnreachable(t *testing.T) {
 	describeCluster(t)
 	namespace := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, namespace, nil)
@@ -167,8 +167,8 @@ func bundleBegins(user string) func(context.Context) error {
 	}
 }
 
-// TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust also tests that a bundle with a private key is refused.
-func TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust(t *testing.T) {
+// TestTrustBundleHasTheCAsOfAdministratorAndNodes also tests that a bundle with a private key is refused.
+func TestTrustBundleHasTheCAsOfAdministratorAndNodes(t *testing.T) {
 	kit.Eventually(t, time.Minute, "the node's CAs are trusted", bundleBegins(""))
 	user := authority(t, "user")
 	cm := userCA(t, user)

@@ -124,7 +124,7 @@ spec: {signerName: network.openshift.io/signer, usages: [ipsec tunnel], expirati
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "certificatesigningrequest.certificates.k8s.io/")
 }
 
-func TestANodesCertificateIsSignedAndItsLiesAreDenied(t *testing.T) {
+func TestNodeCertificateIsSignedAndForgedRequestsAreDenied(t *testing.T) {
 	signerWorld(t)
 	kubeconfig := nodeKubeconfig(t, "worker-0")
 	good, _ := nodeRequest(t, x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-0"}, DNSNames: []string{"worker-0"}, IPAddresses: []net.IP{net.IPv4(10, 89, 0, 12)}})

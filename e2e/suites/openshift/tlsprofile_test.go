@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestChangedTLSProfileStartsTheOperatorAgain tests that the operator shuts down and restarts without a change of the network. Only the
+// TestChangedTLSProfileRestartsTheOperator tests that the operator shuts down and restarts without a change of the network. Only the
 // proxies of metrics, which use the profile, are replaced.
-func TestChangedTLSProfileStartsTheOperatorAgain(t *testing.T) {
+func TestChangedTLSProfileRestartsTheOperator(t *testing.T) {
 	before := networkPods(t)
 	for _, profile := range []*configv1.TLSSecurityProfile{{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}, nil} {
 		started := operatorStarted(t)

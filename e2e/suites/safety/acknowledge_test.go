@@ -33,7 +33,7 @@ func planned(t *testing.T, input string) plan {
 	return p
 }
 
-func TestADisruptiveChangeIsMadeOnceItIsAcknowledged(t *testing.T) {
+func TestDisruptiveChangeIsAppliedOnceAcknowledged(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	back(t)
 	vxlan := network("", "backend: vxlan")

@@ -79,7 +79,7 @@ func TestABadUpgradeStopsAtTheFirstNode(t *testing.T) {
 	}
 }
 
-func TestAHungRolloutIsTakenBackByItself(t *testing.T) {
+func TestStalledRolloutIsRolledBack(t *testing.T) {
 	kit.Full(t)
 	back(t)
 	cno(t, 0, network("  rollout: {autoRollback: true, progressDeadlineSeconds: 30}\n", ""), "apply", "-f", "-", "--force-conflicts", "--watch")

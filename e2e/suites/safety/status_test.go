@@ -82,7 +82,7 @@ func TestStatusOfAHealthyClusterHasARowForEachComponent(t *testing.T) {
 	shows(t, 2*time.Minute, 0, rows...)
 }
 
-func TestStatusSaysWhyAnOperandCrashes(t *testing.T) {
+func TestStatusHasTheReasonOfACrash(t *testing.T) {
 	kit.Full(t)
 	// A figure that kube-proxy takes and then cannot set, in its init container: no pod here may write it.
 	impatient(t, "  kubeProxyConfig: {proxyArguments: {conntrack-max-per-core: [\"32768\"]}}\n")
@@ -93,7 +93,7 @@ func TestStatusSaysWhyAnOperandCrashes(t *testing.T) {
 		row{name: "Flannel", available: "True", progressing: "False", degraded: "False", version: "v0.1.0"})
 }
 
-func TestStatusSaysWhichImageIsWrong(t *testing.T) {
+func TestStatusNamesTheInvalidImage(t *testing.T) {
 	kit.Full(t)
 	impatient(t, "")
 	upgrade(t, broken)
@@ -104,7 +104,7 @@ func TestStatusSaysWhichImageIsWrong(t *testing.T) {
 		row{name: "KubeProxy", available: "True", progressing: "False", degraded: "False", version: "v0.1.0"})
 }
 
-func TestStatusNamesANodeThatIsStopped(t *testing.T) {
+func TestStatusNamesAStoppedNode(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "stop", "worker-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func two() ([]place, target) {
 	}, target{service: []string{"10.96.0.9"}, nodePort: 30000, name: "server.ns.svc", api: []string{"10.96.0.1"}, apiPort: 443}
 }
 
-func TestScenariosAreAllThatPodsMustReach(t *testing.T) {
+func TestScenariosCoverAllRequiredPaths(t *testing.T) {
 	all := scenarios(two())
 	names := map[string]bool{}
 	for _, s := range all {
@@ -57,7 +57,7 @@ func TestScenariosAreAllThatPodsMustReach(t *testing.T) {
 	}
 }
 
-func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
+func TestHopIsTheFirstIndependentFailure(t *testing.T) {
 	places, services := two()
 	all := scenarios(places[:2], services)
 	for _, row := range []struct {
@@ -88,7 +88,7 @@ func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
 	}
 }
 
-func TestWhatFailsComesFirst(t *testing.T) {
+func TestFailuresAreListedFirst(t *testing.T) {
 	places, services := two()
 	all := scenarios(places, services)
 	results := map[string]netprobe.Result{}
@@ -106,7 +106,7 @@ func TestWhatFailsComesFirst(t *testing.T) {
 	}
 }
 
-func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
+func TestInterruptedTestIsCleanedUp(t *testing.T) {
 	server := apitest.Shared(t)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	server.Create(t, n)
@@ -138,8 +138,8 @@ func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
 	}
 }
 
-// TestOutsideIsTriedFromEveryPod: --external is for the way out of the cluster, of either family, by name or by address.
-func TestOutsideIsTriedFromEveryPod(t *testing.T) {
+// TestExternalTargetIsTestedFromEveryPod: --external is for the way out of the cluster, of either family, by name or by address.
+func TestExternalTargetIsTestedFromEveryPod(t *testing.T) {
 	places, aim := two()
 	for _, row := range []struct {
 		flag, host string
@@ -172,8 +172,8 @@ func TestOutsideIsTriedFromEveryPod(t *testing.T) {
 	}
 }
 
-// TestPodsOfOneFamilyAreNotTriedInTheOther: a cluster of IPv6 alone has every scenario that one of IPv4 has.
-func TestPodsOfOneFamilyAreNotTriedInTheOther(t *testing.T) {
+// TestPodsOfOneFamilyAreNotTestedInTheOther: a cluster of IPv6 alone has every scenario that one of IPv4 has.
+func TestPodsOfOneFamilyAreNotTestedInTheOther(t *testing.T) {
 	names := func(which func(string) bool, service, api string) []string {
 		places, aim := two()
 		for i, p := range places {

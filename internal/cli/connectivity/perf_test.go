@@ -57,7 +57,7 @@ func TestAPathOfPodsIsComparedWithThatOfNodes(t *testing.T) {
 	}
 }
 
-func TestWrongCallsOfPerfAreRefused(t *testing.T) {
+func TestInvalidArgumentsOfPerfAreRefused(t *testing.T) {
 	for _, row := range []struct {
 		args []string
 		want string

@@ -32,8 +32,8 @@ func protected() map[string]guarded {
 	return servers
 }
 
-// TestPoliciesAreTriedOnOneNodeAndBetweenNodes: every policy with what it drops and what it lets pass, to pods and through a service.
-func TestPoliciesAreTriedOnOneNodeAndBetweenNodes(t *testing.T) {
+// TestPoliciesAreTestedOnOneNodeAndBetweenNodes: every policy with what it drops and what it lets pass, to pods and through a service.
+func TestPoliciesAreTestedOnOneNodeAndBetweenNodes(t *testing.T) {
 	places, open := two()
 	all := policyScenarios(restricted(places, false), protected(), open, true)
 	named, ids := map[string]scenario{}, map[string]bool{}
@@ -87,8 +87,8 @@ func TestPoliciesAreTriedOnOneNodeAndBetweenNodes(t *testing.T) {
 	}
 }
 
-// TestWhatNetworksEnforceDecidesWhatIsTried: by their own declarations.
-func TestWhatNetworksEnforceDecidesWhatIsTried(t *testing.T) {
+// TestEnforcedPoliciesSelectTheTests: by their own declarations.
+func TestEnforcedPoliciesSelectTheTests(t *testing.T) {
 	for _, row := range []struct {
 		network operatorv1.NetworkType
 		mode    osv1.SDNMode
@@ -113,8 +113,8 @@ func TestWhatNetworksEnforceDecidesWhatIsTried(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsNotAsExpectedIsAProblem: a drop is as good a result as an answer, where it is expected.
-func TestOnlyWhatIsNotAsExpectedIsAProblem(t *testing.T) {
+// TestOnlyUnexpectedResultsAreProblems: a drop is as good a result as an answer, where it is expected.
+func TestOnlyUnexpectedResultsAreProblems(t *testing.T) {
 	denied := scenario{because: "NetworkPolicy p denies it", Probe: netprobe.Probe{Denied: true}}
 	allowed := scenario{because: "NetworkPolicy p allows it"}
 	for _, row := range []struct {
@@ -131,8 +131,8 @@ func TestOnlyWhatIsNotAsExpectedIsAProblem(t *testing.T) {
 	}
 }
 
-// TestTheNodeWhoseAgentDecidesIsNamed: but a policy is not blamed for what nothing passes.
-func TestTheNodeWhoseAgentDecidesIsNamed(t *testing.T) {
+// TestNodeOfTheDecidingAgentIsNamed: but a policy is not blamed for what nothing passes.
+func TestNodeOfTheDecidingAgentIsNamed(t *testing.T) {
 	places, open := two()
 	places = restricted(places, false)
 	all := append(scenarios(places, open), policyScenarios(places, protected(), open, true)...)
@@ -157,8 +157,8 @@ func TestTheNodeWhoseAgentDecidesIsNamed(t *testing.T) {
 	}
 }
 
-// TestANetworkIsTried: from the nodes to the report, against an API server, with kubelets and a network of the test.
-func TestANetworkIsTried(t *testing.T) {
+// TestNetworkIsTested: from the nodes to the report, against an API server, with kubelets and a network of the test.
+func TestNetworkIsTested(t *testing.T) {
 	server := apitest.Shared(t)
 	dns := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}}}}
 	server.Create(t, dns)

@@ -182,7 +182,7 @@ func TestAnImportedObjectIsEquivalent(t *testing.T) {
 	}
 }
 
-func TestAnInstallConfigHasDocumentsAndSurroundings(t *testing.T) {
+func TestInstallConfigHasDocumentsAndFacts(t *testing.T) {
 	f := newDirectory(t)
 	f.write("install-config.yaml", `apiVersion: v1
 baseDomain: test.metalkube.org
@@ -283,7 +283,7 @@ spec:
 `)
 }
 
-func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
+func TestPreBootDocumentIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
 	f := newDirectory(t)
 	for _, c := range []struct {
 		why, name, machine, address string

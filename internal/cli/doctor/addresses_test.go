@@ -23,7 +23,7 @@ func addressed(name string, ready string, addresses ...string) map[string]any {
 	return thing(name, "", state)
 }
 
-func TestPodsOfAnyoneWithAnOldAddressAreNamedWithTheCommand(t *testing.T) {
+func TestPodsWithAnOldAddressAreNamedWithTheCommand(t *testing.T) {
 	nodes := []map[string]any{addressed("a", "True", "192.0.2.9", "2001:db8::9"), addressed("dead", "Unknown", "192.0.2.3"), addressed("new", "True")}
 	for _, row := range []struct {
 		why   string
@@ -71,7 +71,7 @@ func TestManyPodsWithAnOldAddressAreCountedAndAFewNamed(t *testing.T) {
 	}
 }
 
-func TestAHostPodIsReadWithWhatReplacesIt(t *testing.T) {
+func TestHostPodIsReadWithItsOwner(t *testing.T) {
 	yes := true
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p"}, Spec: corev1.PodSpec{NodeName: "a"}, Status: corev1.PodStatus{PodIPs: []corev1.PodIP{{IP: "192.0.2.1"}}}}
 	want := hostPod{namespace: "x", name: "p", node: "a", addresses: []string{"192.0.2.1"}, lone: true}

@@ -177,7 +177,7 @@ func withLogs(t *testing.T, namespace string, text func() string) *collector {
 	return c
 }
 
-func TestItOnlyReads(t *testing.T) {
+func TestDoctorOnlyReads(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
 	server.Create(t, plain(ns, "p"))
@@ -210,7 +210,7 @@ func TestItOnlyReads(t *testing.T) {
 	}
 }
 
-func TestTheWorstComesFirst(t *testing.T) {
+func TestFindingsAreSortedBySeverity(t *testing.T) {
 	ns := apitest.Shared(t).Namespace(t)
 	deployed(t, apitest.Shared(t), ns, 1)
 	out, files, status := call(t, "-n", ns, "-o", "json")
@@ -231,7 +231,7 @@ func TestTheWorstComesFirst(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotComeInTimeIsListedAndTheRestIsThere(t *testing.T) {
+func TestTimeoutsAreListedAndTheRestIsCollected(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
 	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}})

@@ -48,7 +48,7 @@ func TestADeadNodeIsOneFinding(t *testing.T) {
 	}
 }
 
-func TestACrashIsOneFindingWithItsLastWords(t *testing.T) {
+func TestCrashIsOneFindingWithItsLastMessage(t *testing.T) {
 	log := strings.Repeat("level=info msg=starting\n", 20) + "etcd: no such host\n"
 	f := &collected{objects: map[string][]map[string]any{
 		"networks.operator.openshift.io": {thing("cluster", "", conditions("Available", "True", "AsExpected", ""))},
@@ -103,7 +103,7 @@ func TestNoPermissionIsNotAbsence(t *testing.T) {
 	}
 }
 
-func TestAWebhookThatDoesNotAnswerIsNamedWithTheCommandThatRemovesIt(t *testing.T) {
+func TestUnresponsiveWebhookIsNamedWithTheCommandThatRemovesIt(t *testing.T) {
 	server := apitest.Start(t, apitest.Options{})
 	ns := server.Namespace(t)
 	deployed(t, server, ns, 1)

@@ -18,8 +18,8 @@ func (f examinerFunc) Examine(ctx context.Context, at provider.TraceAccess) prov
 	return f(ctx, at)
 }
 
-// TestWhatTheNetworkFindsIsReported asks the network that Network/cluster has, and none if there is none or it does not compare.
-func TestWhatTheNetworkFindsIsReported(t *testing.T) {
+// TestFindingsOfTheNetworkAreReported asks the network that Network/cluster has, and none if there is none or it does not compare.
+func TestFindingsOfTheNetworkAreReported(t *testing.T) {
 	found := provider.Examination{
 		Symptoms: []provider.Symptom{{What: "stale: port a", Cause: "no pod", WayOut: "remove it"}, {Severe: true, What: "missing: port b", Cause: "token: hunter2", WayOut: "add it"}},
 		Missing:  []string{"node c: no answer"},
@@ -62,8 +62,8 @@ func network(kind string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": "cluster"}, "spec": map[string]any{"defaultNetwork": map[string]any{"type": kind}}}
 }
 
-// TestOnlyCommandsInPodsAreSentBesideReads has every other request that could change something refused.
-func TestOnlyCommandsInPodsAreSentBesideReads(t *testing.T) {
+// TestOnlyReadsAndExecsAreSent has every other request that could change something refused.
+func TestOnlyReadsAndExecsAreSent(t *testing.T) {
 	for _, tc := range []struct {
 		why, method, path string
 		sent              bool

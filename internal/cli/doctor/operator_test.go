@@ -56,7 +56,7 @@ func says(all []Finding, texts ...string) bool {
 	})
 }
 
-func TestAnOperatorThatDoesNotWorkIsCriticalAndSoIsWhatItWouldRepair(t *testing.T) {
+func TestFailedOperatorIsCriticalAndSoAreUnrepairedProblems(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
 	deployed(t, server, ns, 1)

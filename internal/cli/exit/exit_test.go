@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestReportSaysEachErrorOnceAndReturnsItsStatus(t *testing.T) {
+func TestReportPrintsEachErrorOnceAndReturnsItsStatus(t *testing.T) {
 	for _, c := range []struct {
 		why    string
 		err    error

@@ -84,8 +84,8 @@ func run(ctx context.Context, t *testing.T, server *apitest.Server) {
 	})
 }
 
-// TestInstallUpgradeAndBack goes the way of a cluster from its first installation on.
-func TestInstallUpgradeAndBack(t *testing.T) {
+// TestInstallUpgradeAndRollback goes the way of a cluster from its first installation on.
+func TestInstallUpgradeAndRollback(t *testing.T) {
 	server := apitest.Shared(t)
 	file := server.Kubeconfig
 	if out, status := call(t, file, NewUpgrade()); status != exit.Refused || !strings.Contains(out, "to install it: cno install") {
@@ -237,8 +237,8 @@ func writeKubeconfig(t *testing.T, config *rest.Config) string {
 	return file
 }
 
-// TestTheEndOfTheTimeNamesTheCause waits for an operator whose image cannot be pulled.
-func TestTheEndOfTheTimeNamesTheCause(t *testing.T) {
+// TestTimeoutNamesTheCause waits for an operator whose image cannot be pulled.
+func TestTimeoutNamesTheCause(t *testing.T) {
 	pod := corev1.Pod{Status: corev1.PodStatus{
 		Conditions:        []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
 		ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}}},

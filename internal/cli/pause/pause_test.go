@@ -32,7 +32,7 @@ func call(t *testing.T, cmd *cobra.Command, args ...string) (string, int) {
 
 func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-func TestPausedByWhomSinceWhenAndWhy(t *testing.T) {
+func TestPauseHasUserTimeAndReason(t *testing.T) {
 	server := apitest.Shared(t)
 	if out, status := call(t, New(now)); status != exit.Refused || !strings.Contains(out, "there is no Network/cluster") {
 		t.Errorf("without a network: %d %s", status, out)

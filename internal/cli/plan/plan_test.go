@@ -132,7 +132,7 @@ func TestAFieldWithoutEffectIsReportedByName(t *testing.T) {
 	}
 }
 
-func TestWhatIsAppliedMayBeTheRecordOrAnObject(t *testing.T) {
+func TestAppliedMayBeTheRecordOrAnObject(t *testing.T) {
 	_, a := answered(t, "", network)
 	record, err := json.Marshal(a.Filled)
 	if err != nil {
@@ -167,8 +167,8 @@ func TestAnAcknowledgementIsForOneChangeAlone(t *testing.T) {
 	}
 }
 
-// TestNothingIsRefusedBecauseOfLinksThatNobodyTold: without a cluster and --host-mtu, 1500 is only what defaults are made of.
-func TestNothingIsRefusedBecauseOfLinksThatNobodyTold(t *testing.T) {
+// TestNothingIsRefusedBecauseOfUnknownLinks: without a cluster and --host-mtu, 1500 is only what defaults are made of.
+func TestNothingIsRefusedBecauseOfUnknownLinks(t *testing.T) {
 	jumbo := edited("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}")
 	if status, a := answered(t, "", jumbo); status != exit.OK || a.Decision != preview.Safe {
 		t.Errorf("status %d, %s: %v", status, a.Decision, a.Errors)
@@ -178,7 +178,7 @@ func TestNothingIsRefusedBecauseOfLinksThatNobodyTold(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeJudgedIsUnusable(t *testing.T) {
+func TestUndecidableInputIsUnusable(t *testing.T) {
 	for why, call := range map[string]struct {
 		applied, desired string
 		args             []string
@@ -200,8 +200,8 @@ func TestWhatCannotBeJudgedIsUnusable(t *testing.T) {
 	}
 }
 
-// TestThePlanReadsLikeThis keeps what people and programs read. The JSON is an interface.
-func TestThePlanReadsLikeThis(t *testing.T) {
+// TestPlanOutput keeps what people and programs read. The JSON is an interface.
+func TestPlanOutput(t *testing.T) {
 	for name, desired := range map[string]string{
 		"safe":              network + "  kubeProxyConfig: {iptablesSyncPeriod: 20s}\n",
 		"needs-acknowledge": edited("{type: Flannel}", "{type: Flannel, flannelConfig: {backend: vxlan}}"),

@@ -66,7 +66,7 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestAFolderHasAFileAnObjectInTheOrderOfTheStream(t *testing.T) {
+func TestDirectoryHasOneFilePerObjectInOrder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new") + "/"
 	if status, _, stderr := render("", "-f", "testdata/flannel.in.yaml", "--out", dir); status != exit.OK {
 		t.Fatal(stderr)
@@ -89,7 +89,7 @@ func TestAFolderHasAFileAnObjectInTheOrderOfTheStream(t *testing.T) {
 	}
 }
 
-func TestWithoutImagesPlaceholdersAreUsedAndSaidSo(t *testing.T) {
+func TestMissingImagesArePlaceholdersWithAWarning(t *testing.T) {
 	_, stdout, stderr := render("", "-f", "testdata/flannel.in.yaml")
 	if !strings.Contains(stdout, "image: ${FLANNEL_IMAGE}") {
 		t.Error("no placeholder of FLANNEL_IMAGE in the output")
@@ -99,7 +99,7 @@ func TestWithoutImagesPlaceholdersAreUsedAndSaidSo(t *testing.T) {
 	}
 }
 
-func TestStatusesTellRefusedFromUnusable(t *testing.T) {
+func TestStatusesDistinguishRefusedFromUnusable(t *testing.T) {
 	network, err := os.ReadFile("testdata/flannel.in.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 	}
 }
 
-func TestOfBothKindsTheNetworkWins(t *testing.T) {
+func TestNetworkTakesPrecedenceOverNetworkConfig(t *testing.T) {
 	_, want, _ := render("", "-f", "testdata/flannel.in.yaml")
 	for _, order := range [][]string{{"flannel", "short"}, {"short", "flannel"}} {
 		_, got, _ := render("", "-f", "testdata/"+order[0]+".in.yaml", "-f", "testdata/"+order[1]+".in.yaml")
@@ -148,7 +148,7 @@ func TestOfBothKindsTheNetworkWins(t *testing.T) {
 	}
 }
 
-func TestTheRendererWritesWhatRenderWrites(t *testing.T) {
+func TestRendererMatchesRender(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.yaml")
 	cmd := NewRenderer(pipeline.Pipeline{Registry: networks.Registry()}, "v0.0.0-test")
 	if status, _, stderr := call(cmd, "", "--config", "testdata/flannel.in.yaml", "--out", out); status != exit.OK {

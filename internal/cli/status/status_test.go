@@ -142,7 +142,7 @@ func show(t *testing.T, w *world, o options) (string, int) {
 	return out.String(), exit.Report(&errOut, "cno", err)
 }
 
-func TestTableSaysWhatIsWrong(t *testing.T) {
+func TestTableShowsProblems(t *testing.T) {
 	crash := `DaemonSet "openshift-flannel/flanneld" does not work on all nodes - pod p on node n is in CrashLoopBackOff State (container c ended with exit code 1)`
 	for _, row := range []struct {
 		why    string

@@ -64,7 +64,7 @@ func source(t *testing.T) page.Source {
 	return page.Source{Objects: set, Namespace: "ons", Now: func() time.Time { return now }, Missing: []string{"no permission to list pods"}}
 }
 
-func TestTheScreenShowsWhatIsWrong(t *testing.T) {
+func TestScreenShowsProblems(t *testing.T) {
 	var out strings.Builder
 	if err := (&options{form: output.Text}).once(t.Context(), &out, source(t)); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // Each error is said in one sentence, and nothing is served.
-func TestWhatIsWrongIsSaidInOneSentence(t *testing.T) {
+func TestErrorsAreOneSentence(t *testing.T) {
 	w := newWorld(t, 2)
 	damaged := filepath.Join(t.TempDir(), "a.tar.gz")
 	if err := os.WriteFile(damaged, []byte("hello"), 0o600); err != nil {
@@ -40,7 +40,7 @@ func TestWhatIsWrongIsSaidInOneSentence(t *testing.T) {
 	}
 }
 
-func TestAPageIsPrintedForPrograms(t *testing.T) {
+func TestPageIsPrintedAsJSON(t *testing.T) {
 	w := newWorld(t, 2)
 	status, out, stderr := run(t, "nodes", "-o", "json", "--kubeconfig", w.server.Kubeconfig)
 	var doc struct {
@@ -60,7 +60,7 @@ func TestAPageIsPrintedForPrograms(t *testing.T) {
 }
 
 // A user with few permissions sees what they allow, and the pages name what is missing.
-func TestWhatAUserMayNotReadIsNamed(t *testing.T) {
+func TestForbiddenObjectsAreNamed(t *testing.T) {
 	w := newWorld(t, 2)
 	few := w.user("few", "operator.openshift.io", "networks")
 	status, out, stderr := run(t, "overview", "-o", "json", "--kubeconfig", few)

@@ -51,7 +51,7 @@ func agents(namespace string) *appsv1.DaemonSet {
 	}
 }
 
-func TestItSaysWhatItWouldDoAndDoesNothing(t *testing.T) {
+func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
 	set := agents(ns)
@@ -158,8 +158,8 @@ func TestNodesThatCannotBeCleanedAreListed(t *testing.T) {
 	}
 }
 
-// TestWhatWasDeletedBeforeNodesWereCleanedIsListed: the inventory knows of a DaemonSet that no longer exists.
-func TestWhatWasDeletedBeforeNodesWereCleanedIsListed(t *testing.T) {
+// TestObjectsDeletedBeforeNodesWereCleanedAreListed: the inventory knows of a DaemonSet that no longer exists.
+func TestObjectsDeletedBeforeNodesWereCleanedAreListed(t *testing.T) {
 	r := opened(t, "default")
 	inventory := plan.Inventory{{Key: manifest.Key{Group: "apps", Kind: "DaemonSet", Namespace: "openshift-flannel", Name: "flanneld"}, Version: "v1"}}
 	gone, err := r.lost(t.Context(), inventory, nil)
@@ -190,8 +190,8 @@ func TestDataOfDeploymentsOnNodesIsListed(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeletedDoesNotStay: what installs the operator is deleted also where it existed before the operator applied it.
-func TestWhatIsDeletedDoesNotStay(t *testing.T) {
+// TestAdoptedInstallationIsDeleted: what installs the operator is deleted also where it existed before the operator applied it.
+func TestAdoptedInstallationIsDeleted(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
 	inventory := plan.Inventory{{Key: manifest.Key{Kind: "Namespace", Name: ns}, Version: "v1", Adopted: true}}

@@ -35,7 +35,7 @@ func validate1(stdin string, args ...string) (status int, stdout, stderr string)
 	return status, out.String(), errOut.String()
 }
 
-func TestAValidConfigurationIsSaidToBeValid(t *testing.T) {
+func TestValidConfigurationIsReportedAsValid(t *testing.T) {
 	status, out, _ := validate1(network, "-f", "-")
 	if status != exit.OK || out != "valid\n" {
 		t.Errorf("status %d, %q", status, out)
@@ -97,7 +97,7 @@ spec:
 	}
 }
 
-func TestWhatCannotBeJudgedHasItsOwnStatus(t *testing.T) {
+func TestUndecidableInputHasItsOwnStatus(t *testing.T) {
 	for _, args := range [][]string{{"-f", "/nonexistent"}, {"-f", "-", "-o", "xml"}, {}, {"-f", "-", "argument"}} {
 		if status, _, stderr := validate1("", args...); status != exit.Unusable || stderr == "" {
 			t.Errorf("%v: status %d, %q", args, status, stderr)

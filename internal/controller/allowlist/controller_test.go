@@ -90,8 +90,8 @@ func (c *cluster) rollOut() {
 	}
 }
 
-// TestAListGoesToNodesAndBack follows a list from the default one to another, through a mistake, and back.
-func TestAListGoesToNodesAndBack(t *testing.T) {
+// TestListIsInstalledOnNodesAndRestored follows a list from the default one to another, through a mistake, and back.
+func TestListIsInstalledOnNodesAndRestored(t *testing.T) {
 	c := newCluster(t)
 	c.run() // there is no Multus: no namespace, and nothing in it
 	if err := c.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {

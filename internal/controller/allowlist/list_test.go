@@ -26,7 +26,7 @@ func TestListsAreReadAsThePluginReadsThem(t *testing.T) {
 	}
 }
 
-func TestListsThatThePluginCannotReadAreRefusedWithEverythingThatIsWrong(t *testing.T) {
+func TestUnreadableListsAreRefusedWithAllErrors(t *testing.T) {
 	for _, row := range []struct {
 		why  string
 		data map[string]string
@@ -48,7 +48,7 @@ func TestListsThatThePluginCannotReadAreRefusedWithEverythingThatIsWrong(t *test
 	}
 }
 
-func TestTheDefaultAllowsWhatIsSafeAndNothingElse(t *testing.T) {
+func TestDefaultAllowsOnlySafeSysctls(t *testing.T) {
 	list, err := defaultList()
 	if err != nil {
 		t.Fatal(err)

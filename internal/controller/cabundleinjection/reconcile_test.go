@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-func TestWhoAsksGetsTheCertificatesAndKeepsEverythingElse(t *testing.T) {
+func TestLabeledConfigMapGetsCertificatesAndKeepsOtherKeys(t *testing.T) {
 	c := newCluster(t)
 	first, second := newCA(t, "first"), newCA(t, "second")
 	c.trust(first)
@@ -74,7 +74,7 @@ func TestARestartedControllerWritesNoCurrentConfigMap(t *testing.T) {
 	c.awaitInjected("a", first)
 }
 
-func TestWhoStopsAskingLosesTheCertificatesAndNothingElse(t *testing.T) {
+func TestUnlabeledConfigMapLosesOnlyTheCertificates(t *testing.T) {
 	c := newCluster(t)
 	first := newCA(t, "first")
 	c.trust(first)
@@ -179,7 +179,7 @@ func TestATerminatingNamespaceIsNoProblem(t *testing.T) {
 	c.wantNoWrites("the ConfigMap is gone")
 }
 
-func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
+func TestMissingSourceIsNoErrorAndInvalidSourceIsReported(t *testing.T) {
 	c := newCluster(t)
 	c.request("a", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"ca-bundle.crt": "mine"} })
 	c.start()
@@ -250,7 +250,7 @@ func (c *cluster) forge(name, text string) {
 	}
 }
 
-func TestAnotherContentUnderTheOperatorsNameIsUndone(t *testing.T) {
+func TestForgedContentUnderTheOperatorsNameIsReverted(t *testing.T) {
 	c := newCluster(t)
 	first := newCA(t, "first")
 	c.trust(first)
@@ -276,7 +276,7 @@ func TestAnotherContentUnderTheOperatorsNameIsUndone(t *testing.T) {
 	}
 }
 
-func TestWhoKeepsForgingIsNamed(t *testing.T) {
+func TestForgingClientIsNamed(t *testing.T) {
 	c := newCluster(t)
 	var ahead atomic.Int64 // the time between two reads of a ConfigMap does not have to pass
 	c.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

@@ -92,7 +92,7 @@ func TestBodyHasOurFieldsOnly(t *testing.T) {
 	}
 }
 
-func TestAnswersOfTheAPIServerAreUnderstood(t *testing.T) {
+func TestResponsesOfTheAPIServer(t *testing.T) {
 	kind, resource := schema.GroupKind{Kind: "ConfigMap"}, schema.GroupResource{Resource: "configmaps"}
 	terminating := apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -178,7 +178,7 @@ func TestMemoryBacksOffForContestedConfigMaps(t *testing.T) {
 	}
 }
 
-func TestTheOldestComeFirstAndThoseThatWereWritten(t *testing.T) {
+func TestOldestAndWrittenConfigMapsComeFirst(t *testing.T) {
 	second := func(n int64) time.Time { return time.Unix(n, 0) }
 	want := []rank{{second(1), 1, "z"}, {second(2), 0, "b"}, {second(2), 0, "c"}, {second(2), 1, "a"}, {second(3), 0, "a"}}
 	got := []rank{want[4], want[3], want[2], want[1], want[0]}
@@ -188,7 +188,7 @@ func TestTheOldestComeFirstAndThoseThatWereWritten(t *testing.T) {
 	}
 }
 
-func TestWhatOthersHaveWrittenIsReadOnceInAWhile(t *testing.T) {
+func TestForeignConfigMapsAreReadPeriodically(t *testing.T) {
 	m := &memory{records: map[types.NamespacedName]*record{}, changed: func(string, int) {}}
 	key, now := types.NamespacedName{Name: "a"}, time.Unix(1_000_000, 0)
 	for i, step := range []struct {

@@ -145,7 +145,7 @@ func invalid() []string {
 	return []string{"ClusterConfig Degraded InvalidClusterConfig", "ClusterConfig Upgradeable InvalidClusterConfig"}
 }
 
-func TestNetworkOperatorIsMadeOfNetworkConfigAndFollowsIt(t *testing.T) {
+func TestNetworkOperatorIsCreatedFromNetworkConfigAndFollowsIt(t *testing.T) {
 	c := newCluster(t)
 	if got := c.reconcile(); got != nil {
 		t.Errorf("without a Network.config there is %v", got)
@@ -254,7 +254,7 @@ func TestDeletedRecordForcesAChange(t *testing.T) {
 	}
 }
 
-func TestConfigurationBecomesRightWhenThePlatformDoes(t *testing.T) {
+func TestConfigurationBecomesValidWithThePlatform(t *testing.T) {
 	c := newCluster(t)
 	infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: configv1.AWSPlatformType}}}
 	c.Create(t, infra)
@@ -317,7 +317,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	c.synced(metav1.ConditionTrue, "AsExpected")
 }
 
-func TestWhatTheServerRefusesIsTheUsersToMend(t *testing.T) {
+func TestRefusalByTheServerIsAUserError(t *testing.T) {
 	c := newCluster(t)
 	var many []configv1.ClusterNetworkEntry
 	for i := range 40 { // more than Network.operator holds

@@ -49,7 +49,7 @@ func operatorWith(spec *configv1.NetworkSpec, change ...func(*operatorv1.Network
 	return n
 }
 
-func TestWhatMayBeWrittenDownIs(t *testing.T) {
+func TestDecide(t *testing.T) {
 	badProxy := func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "here"} }
 	for _, row := range []struct {
 		why      string

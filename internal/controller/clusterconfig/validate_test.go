@@ -39,7 +39,7 @@ func dual(s *configv1.NetworkSpec) {
 	services("172.30.0.0/16", "fd02::/112")(s)
 }
 
-func TestConfigurationsThatAreRight(t *testing.T) {
+func TestValidConfigurations(t *testing.T) {
 	for _, row := range []struct {
 		why  string
 		spec *configv1.NetworkSpec

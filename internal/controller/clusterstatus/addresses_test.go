@@ -34,8 +34,8 @@ func podAt(host bool, addresses ...string) *corev1.Pod {
 	return p
 }
 
-// TestPodsWithAnAddressOfTheirNodeThatIsGoneAreFound: the kubelet never changes the addresses of a pod on the network of its node.
-func TestPodsWithAnAddressOfTheirNodeThatIsGoneAreFound(t *testing.T) {
+// TestPodsWithAFormerAddressOfTheirNodeAreFound: the kubelet never changes the addresses of a pod on the network of its node.
+func TestPodsWithAFormerAddressOfTheirNodeAreFound(t *testing.T) {
 	deleted := podAt(true, "192.0.2.1")
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	for _, tc := range []struct {

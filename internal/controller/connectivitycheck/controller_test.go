@@ -221,7 +221,7 @@ func (w *cluster) get(name string, into *check) {
 	}
 }
 
-func TestADownNodeIsNoFaultOfTheNetwork(t *testing.T) {
+func TestDownNodeIsNoNetworkProblem(t *testing.T) {
 	w := start(t)
 	w.run()
 	w.pods()
@@ -287,7 +287,7 @@ func TestConflictingObjectsAreRepaired(t *testing.T) {
 	w.eventually("what concerns a node that is gone goes with it", func() bool { return len(w.checks()) == 2*1+2*3 })
 }
 
-func TestTurnedOffNothingIsChecked(t *testing.T) {
+func TestNothingIsCheckedWhenDisabled(t *testing.T) {
 	w := start(t)
 	openshift := &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	w.Create(t, openshift)
@@ -329,7 +329,7 @@ func TestTurnedOffNothingIsChecked(t *testing.T) {
 	w.eventually("a source that is not ready is none", condition(metav1.ConditionFalse, "NoSources"))
 }
 
-func TestWhereOpenShiftIsItsAPIServersAreChecked(t *testing.T) {
+func TestAPIServersOfOpenShiftAreChecked(t *testing.T) {
 	w := start(t)
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	w.Create(t, infrastructure)

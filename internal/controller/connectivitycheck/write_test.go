@@ -56,7 +56,7 @@ func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 	}
 }
 
-func TestOfManyProblemsTheFirstAreNamedAndTheOthersCounted(t *testing.T) {
+func TestFirstProblemsAreNamedAndOthersCounted(t *testing.T) {
 	var v connectivity.Summary
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, n := range []string{"a", "b", "c", "d", "e", "f", "g"} {

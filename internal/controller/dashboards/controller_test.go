@@ -79,7 +79,7 @@ func TestDashboardsAreKept(t *testing.T) {
 	read(t, server, "network-stats")
 }
 
-func TestFailureIsAFindingAsideThatGoesAway(t *testing.T) {
+func TestFailureIsAFindingUntilResolved(t *testing.T) {
 	refuse := errors.New("no room")
 	c := newLoop(broken{refuse: &refuse})
 	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err == nil {

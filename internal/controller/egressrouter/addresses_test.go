@@ -32,7 +32,7 @@ func with(namespace, name string, age time.Duration, address, master string) *ne
 	return r
 }
 
-func TestAddressesOfOthersAreRefused(t *testing.T) {
+func TestAddressesOfOtherHostsAreRefused(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
 		{Type: corev1.NodeHostName, Address: "a"}, {Type: corev1.NodeInternalIP, Address: "192.168.12.5"}, {Type: corev1.NodeExternalIP, Address: "192.168.12.6"}}}}
 	infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{
@@ -68,8 +68,8 @@ func TestAddressesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatIsFreeAgainIsTaken: the operator starts with two routers of one address, and looks at the younger first.
-func TestAnAddressThatIsFreeAgainIsTaken(t *testing.T) {
+// TestReleasedAddressIsAccepted: the operator starts with two routers of one address, and looks at the younger first.
+func TestReleasedAddressIsAccepted(t *testing.T) {
 	young, old := with("a", "young", 0, "192.168.12.99/24", ""), with("b", "old", time.Hour, "192.168.12.99/24", "")
 	c := fakeLoop(t, &corev1.Node{}, young, old)
 	if got := runFake(t, c, young); got.Reason != reasonAddressInUse || got.Status != networkv1.ConditionTrue {

@@ -210,7 +210,7 @@ func (c *cluster) config(name string) string {
 	return config
 }
 
-func TestRoutersOfOneNamespaceDoNotGetInOneAnothersWay(t *testing.T) {
+func TestRoutersOfOneNamespaceDoNotConflict(t *testing.T) {
 	c := newCluster(t)
 	a, b := c.router("a"), c.router("b", func(r *networkv1.EgressRouter) { r.Spec.Addresses[0].IP = "192.168.12.100/24" })
 	c.run(a)
@@ -251,7 +251,7 @@ func TestASecondReconcileChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeIsOwnedSoThatItGoesWithTheRouter(t *testing.T) {
+func TestObjectsAreOwnedByTheRouter(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("r")
 	c.run(r)
@@ -323,7 +323,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatGoesTakesItsAttachmentAlong(t *testing.T) {
+func TestRemovedAddressRemovesItsAttachment(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("r", func(r *networkv1.EgressRouter) {
 		r.Spec.Addresses = append(r.Spec.Addresses, networkv1.EgressRouterAddress{IP: "2001:db8:c::99/64", Gateway: "fe80::1"})
@@ -375,7 +375,7 @@ func TestARouterIsAvailableOnlyWithItsAddress(t *testing.T) {
 }
 
 // Attach failures are only in the events of the pod; the newest counts.
-func TestWhyANodeDoesNotAttachThePodIsACondition(t *testing.T) {
+func TestFailureToAttachThePodIsACondition(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("r")
 	c.run(r)
@@ -456,7 +456,7 @@ func TestARecreatedRouterReplacesTheObjectsOfTheFirst(t *testing.T) {
 	}
 }
 
-func TestAQuotaIsARouterSProblem(t *testing.T) {
+func TestExceededQuotaIsAConditionOfTheRouter(t *testing.T) {
 	c := newCluster(t)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "none"}}
 	quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": *newQuantity(0)}

@@ -32,7 +32,7 @@ func TestNoTwoRoutersShareAName(t *testing.T) {
 	}
 }
 
-func TestShortNamesAreLeftAsTheyAre(t *testing.T) {
+func TestShortNamesAreUnchanged(t *testing.T) {
 	for name, want := range map[string]string{
 		"shop":                  "egress-router-shop",
 		strings.Repeat("x", 40): "egress-router-" + strings.Repeat("x", 40),

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// TestCachesKeepLittleOfWhatOnlyHasTheLabel: a tenant can give the label to objects of any size.
-func TestCachesKeepLittleOfWhatOnlyHasTheLabel(t *testing.T) {
+// TestCachesTrimUnrelatedLabeledObjects: a tenant can give the label to objects of any size.
+func TestCachesTrimUnrelatedLabeledObjects(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	isController := true
 	router := []metav1.OwnerReference{{APIVersion: networkv1.GroupVersion.String(), Kind: Kind.Kind, Name: "r", UID: "1", Controller: &isController}}

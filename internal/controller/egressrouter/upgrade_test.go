@@ -41,7 +41,7 @@ func (c *cluster) fixed(owner *networkv1.EgressRouter) {
 	}
 }
 
-func TestFixedNamesAreReplacedOnceTheNewOnesAreThere(t *testing.T) {
+func TestFixedNamesAreReplacedOnceTheNewObjectsExist(t *testing.T) {
 	c := newCluster(t)
 	a, b := c.router("a"), c.router("b")
 	c.fixed(a)
@@ -64,9 +64,9 @@ func TestARouterMayHaveTheFixedName(t *testing.T) {
 	c.wantNames(fixedDeployment, fixedDeployment+"-ipv4")
 }
 
-// TestOpenShiftsDefinitionIsEnough runs the loop where the kind is OpenShift's, whose definition lets mistakes pass and knows no observed
+// TestOpenShiftCRDIsSufficient runs the loop where the kind is OpenShift's, whose definition lets mistakes pass and knows no observed
 // generation, and then puts this project's in its place.
-func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
+func TestOpenShiftCRDIsSufficient(t *testing.T) {
 	foreign := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "egressrouters.network.operator.openshift.io"}}
 	server := apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, OpenShift: []string{foreign.Name, multus}})
 	c := newClusterOn(t, server)

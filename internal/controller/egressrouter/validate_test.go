@@ -82,7 +82,7 @@ func specs() []struct {
 	}
 }
 
-func TestEverythingThatIsWrongIsFoundWhereItIs(t *testing.T) {
+func TestAllErrorsAreReportedAtTheirFields(t *testing.T) {
 	for _, row := range specs() {
 		t.Run(row.why, func(t *testing.T) {
 			errs := Validate(specOf(t, row.spec))
@@ -110,7 +110,7 @@ func TestEverythingThatIsWrongIsFoundWhereItIs(t *testing.T) {
 }
 
 // Where this project's definition is installed, what the loop would refuse does not get there, and the words are the same.
-func TestTheDefinitionRefusesWhatTheLoopRefuses(t *testing.T) {
+func TestCRDRefusesWhatTheControllerRefuses(t *testing.T) {
 	server := apitest.Shared(t)
 	for _, row := range specs() {
 		t.Run(row.why, func(t *testing.T) {
@@ -147,14 +147,14 @@ func causesOf(s *apierrors.StatusError) string {
 }
 
 // What takes arithmetic on addresses is beyond the rules of definitions.
-func TestABroadcastAddressIsRefusedByTheLoopAlone(t *testing.T) {
+func TestBroadcastAddressIsRefusedByTheControllerOnly(t *testing.T) {
 	errs := Validate(specOf(t, `{`+rest+`, `+back+`, addresses: [{ip: 192.168.12.255/24, gateway: 192.168.12.1}]}`))
 	if len(errs) != 1 || !strings.Contains(errs[0].Detail, "broadcast") {
 		t.Errorf("got %v", errs)
 	}
 }
 
-func TestARouterThatSendsToItselfIsRefusedByTheLoopAlone(t *testing.T) {
+func TestRouterThatSendsToItselfIsRefusedByTheControllerOnly(t *testing.T) {
 	errs := Validate(specOf(t, `{`+rest+`, addresses: [`+v4+`], redirect: {fallbackIP: 192.168.12.99, redirectRules: [{destinationIP: 192.168.12.99, port: 80, protocol: TCP}]}}`))
 	if len(errs) != 2 || errs[0].Field != "spec.redirect.redirectRules[0].destinationIP" || errs[1].Field != "spec.redirect.fallbackIP" {
 		t.Errorf("got %v", errs)
@@ -162,7 +162,7 @@ func TestARouterThatSendsToItselfIsRefusedByTheLoopAlone(t *testing.T) {
 }
 
 // OpenShift's definition sets defaults; what has none of them is the same.
-func TestLeftOutIsTheDefault(t *testing.T) {
+func TestOmittedFieldsHaveDefaults(t *testing.T) {
 	spec := specOf(t, `{`+back+`, addresses: [`+v4+`]}`)
 	if errs := Validate(spec); len(errs) > 0 {
 		t.Error(errs.ToAggregate())

@@ -82,8 +82,8 @@ func values(t *testing.T, registry *prometheus.Registry) (all []string) {
 	return all
 }
 
-// TestWhatIsWrongIsAnEventOnTheObject goes through the life of a definition and a policy, with a real API server.
-func TestWhatIsWrongIsAnEventOnTheObject(t *testing.T) {
+// TestErrorsAreEventsOnTheObject goes through the life of a definition and a policy, with a real API server.
+func TestErrorsAreEventsOnTheObject(t *testing.T) {
 	s := apitest.Borrow(t)
 	c, registry := &cluster{Server: s, t: t, enabled: true}, prometheus.NewRegistry()
 	c.Controller = &Controller{

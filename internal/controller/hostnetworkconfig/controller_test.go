@@ -347,7 +347,7 @@ func TestRolesAreNotSharedAndAddressesNeither(t *testing.T) {
 	}
 }
 
-func TestOnPlainKubernetesACourierBringsTheFiles(t *testing.T) {
+func TestOnPlainKubernetesACourierCopiesTheFiles(t *testing.T) {
 	c := newCluster(t, true)
 	c.node("cp-0", "control-plane")
 	c.node("w-0")

@@ -139,7 +139,7 @@ func TestTheAuthorAcceptsARestart(t *testing.T) {
 	c.hasProgram("after another upgrade", "worker", "IMAGE=host-network:v3", "v2")
 }
 
-func TestNeitherAMistakeNorADeletionRestartsNodes(t *testing.T) {
+func TestNeitherAnErrorNorADeletionRestartsNodes(t *testing.T) {
 	c := newCluster(t, false)
 	c.Units = unitsOf("v1")
 	c.config("workers", workersWithProgram)
@@ -161,7 +161,7 @@ func TestNeitherAMistakeNorADeletionRestartsNodes(t *testing.T) {
 	c.hasProgram("when it is not requested", "worker", "", "")
 }
 
-func TestWhoChangesTheProgramGetsTodaysUnits(t *testing.T) {
+func TestChangedProgramGetsTheCurrentUnits(t *testing.T) {
 	c := newCluster(t, false)
 	c.Units = unitsOf("v1")
 	c.config("workers", workersWithProgram)
@@ -196,7 +196,7 @@ func TestWithoutTheFieldNodesKeepTheStockService(t *testing.T) {
 	c.wantCondition("workers", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "the image of host-network is unknown (HOST_NETWORK_IMAGE)")
 }
 
-func TestElsewhereTheFieldHasNoEffect(t *testing.T) {
+func TestFieldHasNoEffectOutsideOpenShift(t *testing.T) {
 	c := newCluster(t, true)
 	c.config("workers", workersWithProgram)
 	c.reconcile()

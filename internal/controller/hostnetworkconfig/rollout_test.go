@@ -264,7 +264,7 @@ func TestARolloutStopsAtTheFirstNodeThatRolledBack(t *testing.T) {
 	c.wantCondition("workers", networkv1.ConditionApplied, metav1.ConditionTrue, "AsExpected", "3 of 3")
 }
 
-func TestNodesThatAreNotReadyHoldARolloutUp(t *testing.T) {
+func TestNodesThatAreNotReadyBlockARollout(t *testing.T) {
 	c := newCluster(t, true)
 	h := newHosts(c, "w-0", "w-1")
 	c.config("workers", liveWorkers)
@@ -281,7 +281,7 @@ func TestNodesThatAreNotReadyHoldARolloutUp(t *testing.T) {
 	h.did("two may be", "w-1")
 }
 
-func TestWithoutALiveRolloutNoNodeIsAsked(t *testing.T) {
+func TestWithoutALiveRolloutNoRequestIsMade(t *testing.T) {
 	c := newCluster(t, true)
 	h := newHosts(c, "w-0")
 	c.config("workers", liveWorkers)

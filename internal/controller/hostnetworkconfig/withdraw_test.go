@@ -34,7 +34,7 @@ func (c *cluster) deleteConfig(name string) {
 	}
 }
 
-func TestADeletedConfigTakesItsFilesFromTheNodes(t *testing.T) {
+func TestDeletedConfigRemovesItsFilesFromNodes(t *testing.T) {
 	c := newCluster(t, true)
 	c.node("infra-0", "infra")
 	c.node("w-0")

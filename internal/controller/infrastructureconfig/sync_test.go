@@ -44,7 +44,7 @@ func dual(s *spec, _ *state) {
 	s.MachineNetworks = []configv1.CIDR{"192.168.1.0/24", "fd00::/64"}
 }
 
-func TestSpecificationAndStatusComeInLine(t *testing.T) {
+func TestSpecificationAndStatusAreSynced(t *testing.T) {
 	dualStatus := func(s *spec, now *state) {
 		dual(s, now)
 		now.APIServerInternalIPs, now.IngressIPs = []string{"192.168.1.1", "fd00::1"}, []string{"192.168.1.2", "fd00::2"}
@@ -112,7 +112,7 @@ func TestSpecificationAndStatusComeInLine(t *testing.T) {
 	}
 }
 
-func TestEveryPlatformOfOnesOwnIsKeptInLine(t *testing.T) {
+func TestEveryOnPremisesPlatformIsSynced(t *testing.T) {
 	single, two := "192.168.1.1", "192.168.1.2"
 	specOnly := map[configv1.PlatformType]bool{"BareMetal": true, "VSphere": true, "OpenStack": true}
 	for platform, now := range map[configv1.PlatformType]*configv1.PlatformStatus{

@@ -122,8 +122,8 @@ func TestALabelRemovedByAnotherClientIsRestored(t *testing.T) {
 	}
 }
 
-// TestLabelsOfAnEarlierOperatorGoAndThoseOfPeopleStay: the one that OpenShift ships has patched labels in, under several names.
-func TestLabelsOfAnEarlierOperatorGoAndThoseOfPeopleStay(t *testing.T) {
+// TestLabelsOfAnEarlierOperatorAreRemovedAndThoseOfUsersKept: the one that OpenShift ships has patched labels in, under several names.
+func TestLabelsOfAnEarlierOperatorAreRemovedAndThoseOfUsersKept(t *testing.T) {
 	c := newCluster(t)
 	set := func(manager string) {
 		t.Helper()
@@ -181,7 +181,7 @@ func TestFailureIsReportedUntilItsCauseIsResolved(t *testing.T) {
 	}
 }
 
-func TestMissingNamespaceIsNoFault(t *testing.T) {
+func TestMissingNamespaceIsNoError(t *testing.T) {
 	server := apitest.Start(t, apitest.Options{OpenShift: []string{"ingresscontrollers.operator.openshift.io"}})
 	loop := &Controller{Client: server.Client, Board: &report.Board{}, Log: slog.New(slog.DiscardHandler)}
 	if _, err := loop.Reconcile(t.Context(), reconcile.Request{}); err != nil {

@@ -32,7 +32,7 @@ func (s selecting) List(ctx context.Context, list client.ObjectList, options ...
 	return s.Client.List(ctx, list, options...)
 }
 
-func TestRemovedConfigIsFollowedByTheNextOperator(t *testing.T) {
+func TestRemovalOfConfigsSurvivesARestart(t *testing.T) {
 	server := apitest.Shared(t)
 	namespace := server.Namespace(t)
 	expected := func() []string {

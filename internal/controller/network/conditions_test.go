@@ -127,8 +127,8 @@ func TestConditionsOfAReconcile(t *testing.T) {
 	}
 }
 
-// TestNoUpgradeWhileTheNetworkIsNotAtRest: an upgrade restarts the same nodes and programs, and one of the two would fail.
-func TestNoUpgradeWhileTheNetworkIsNotAtRest(t *testing.T) {
+// TestNotUpgradeableWhileTheNetworkChanges: an upgrade restarts the same nodes and programs, and one of the two would fail.
+func TestNotUpgradeableWhileTheNetworkChanges(t *testing.T) {
 	spec := func(m *osv1.NetworkMigration) *operatorv1.NetworkSpec {
 		s := &operatorv1.NetworkSpec{}
 		s.Migration = m

@@ -49,7 +49,7 @@ func (fs conflicts) aDay(a plan.Action) (writes int, longest time.Duration) {
 	return writes, longest
 }
 
-func TestNoClientSwitchesOffTheRepairOfWhatMatters(t *testing.T) {
+func TestNoClientCanDisableRepairsOfImportantFields(t *testing.T) {
 	edited := func(kind, group, reason string) plan.Action {
 		a := configMap(t, "1")
 		a.Key.Kind, a.Key.Group, a.Reasons = kind, group, []string{reason}

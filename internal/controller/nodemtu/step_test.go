@@ -124,7 +124,7 @@ func TestInterfacesOfNodesAreRecorded(t *testing.T) {
 	}
 }
 
-func TestFewNodesAreAskedAtOnce(t *testing.T) {
+func TestNodesAreProbedInBatches(t *testing.T) {
 	for nodes, want := range map[int]int{3: 3, 50: 10, 1000: 10, 5000: 50} {
 		v := input{now: now}
 		for i := range nodes {
@@ -142,7 +142,7 @@ func TestFewNodesAreAskedAtOnce(t *testing.T) {
 	}
 }
 
-func TestFailuresAreRetriedEverMoreRarely(t *testing.T) {
+func TestFailuresAreRetriedWithBackOff(t *testing.T) {
 	v := input{now: now, nodes: nodesNamed("a")}
 	var waits []time.Duration
 	for range 9 {
@@ -163,7 +163,7 @@ func TestFailuresAreRetriedEverMoreRarely(t *testing.T) {
 	}
 }
 
-func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
+func TestNodesWithTooSmallMTUsAreNamed(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		record hostmtu.Record
@@ -193,7 +193,7 @@ func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
 	}
 }
 
-func TestImplausibleMTUsAreNamedUntilOneIsSettled(t *testing.T) {
+func TestImplausibleMTUsAreNamedUntilOneIsRecorded(t *testing.T) {
 	for _, row := range []struct {
 		record hostmtu.Record
 		want   []string

@@ -134,7 +134,7 @@ func (w *cluster) gauges() int {
 	return n
 }
 
-func TestObjectsAreWhereOpenShiftHasThemAndGoWithTheirOwner(t *testing.T) {
+func TestObjectsHaveTheNamesOfOpenShiftAndTheirOwner(t *testing.T) {
 	w := newCluster(t, "", quick().Spec)
 	if again := w.reconcile().RequeueAfter; again != resyncInterval {
 		t.Errorf("looks again after %s", again)
@@ -243,7 +243,7 @@ func killedAt(c client.Client, n int, after bool) client.Client {
 	})
 }
 
-func TestAKilledOperatorGoesOnWhereItWas(t *testing.T) {
+func TestKilledOperatorContinuesTheRotation(t *testing.T) {
 	server := apitest.Shared(t)
 	watching, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Client.Scheme()})
 	if err != nil {

@@ -64,7 +64,7 @@ func reasons(h []event) string {
 	return strings.Join(out, " ")
 }
 
-func TestANewPKIIsAnAuthorityAndACertificateThatItSigned(t *testing.T) {
+func TestNewPKIHasACAAndACertificateItSigned(t *testing.T) {
 	pki := &networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ovn-kubernetes", Name: "ovn"}, Spec: networkv1.OperatorPKISpec{TargetCert: networkv1.CertSpec{CommonName: "ovn"}}}
 	p := mustDecide(t, pki, state{}, start)
 	if got, want := p.Signer.Subject.CommonName, fmt.Sprintf("openshift-ovn-kubernetes_ovn-ca@%d", start.Unix()); got != want {
@@ -91,7 +91,7 @@ func TestANewPKIIsAnAuthorityAndACertificateThatItSigned(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsAnAddressInTheCertificate(t *testing.T) {
+func TestIPAddressIsAnIPSAN(t *testing.T) {
 	pki := quick()
 	pki.Spec.TargetCert.CommonName = "127.0.0.1"
 	if p := mustDecide(t, pki, state{}, start); p.Leaf.VerifyHostname("127.0.0.1") != nil || len(p.Leaf.DNSNames) > 0 {
@@ -99,10 +99,10 @@ func TestAnAddressIsAnAddressInTheCertificate(t *testing.T) {
 	}
 }
 
-// TestNoClientBreaks plays rotations hour by hour. The operator is killed before and between writes, the authority is lost
+// TestNoClientFailsDuringRotations plays rotations hour by hour. The operator is killed before and between writes, the authority is lost
 // or torn, and at every hour every certificate that a program may still present must be trusted by every bundle that
 // another may still hold, both as late as the overlap allows.
-func TestNoClientBreaks(t *testing.T) {
+func TestNoClientFailsDuringRotations(t *testing.T) {
 	const lag = 9 * time.Hour // the overlap is 10
 	type at[T any] struct {
 		from time.Time
@@ -203,7 +203,7 @@ func TestTrustedCAsStayTrustedAfterAnyLoss(t *testing.T) {
 	}
 }
 
-func TestAForgedBundleTakesOverNothing(t *testing.T) {
+func TestForgedBundleIsNotAdopted(t *testing.T) {
 	stranger, err := certs.NewCA("stranger", start, time.Hour*1000)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func openshifts(t *testing.T, made time.Time) state {
 	return state{bundle: certificate, ca: map[string][]byte{"tls.crt": certificate, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})}}
 }
 
-func TestAnAuthorityOfOpenShiftsOperatorGoesOnAndIsTrustedUntilItExpires(t *testing.T) {
+func TestCAOfOpenShiftIsKeptAndTrustedUntilItExpires(t *testing.T) {
 	pki := quick()
 	pki.Spec.Rotation = nil
 	s := openshifts(t, start)
@@ -263,7 +263,7 @@ func TestAnAuthorityOfOpenShiftsOperatorGoesOnAndIsTrustedUntilItExpires(t *test
 	}
 }
 
-func TestWhatOthersSignedForAMonthStaysTrustedForAMonth(t *testing.T) {
+func TestMonthLongCertificatesStayTrustedForAMonth(t *testing.T) {
 	s := state{}.after(mustDecide(t, quick(), state{}, start), 3)
 	old := certs.Salvage(s.bundle)
 	for hour := 480; hour < 1000; hour += 5 {

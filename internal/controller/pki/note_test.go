@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestANoteEndsWithAWholeCharacter: the API server refuses an event whose text is not UTF-8.
-func TestANoteEndsWithAWholeCharacter(t *testing.T) {
+// TestNoteIsTruncatedAtACharacter: the API server refuses an event whose text is not UTF-8.
+func TestNoteIsTruncatedAtACharacter(t *testing.T) {
 	long := "a" + strings.Repeat("ü", maxNote)
 	note := noteOf(long)
 	if !utf8.ValidString(note) || len(note) > maxNote || !strings.HasPrefix(long, note) {

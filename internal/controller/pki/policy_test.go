@@ -26,8 +26,8 @@ func TestDurationsStayInTheirRange(t *testing.T) {
 	}
 }
 
-// TestAnAuthorityOutlivesWhatItSigns: also one of an OperatorPKI that is older than the floor of its durations.
-func TestAnAuthorityOutlivesWhatItSigns(t *testing.T) {
+// TestCAOutlivesItsCertificates: also one of an OperatorPKI that is older than the floor of its durations.
+func TestCAOutlivesItsCertificates(t *testing.T) {
 	pki := &networkv1.OperatorPKI{Spec: networkv1.OperatorPKISpec{Rotation: &networkv1.RotationSpec{
 		AuthorityRefresh: "1s", Overlap: "1s", CertificateValidity: "1s", AuthorityValidity: "3s"}}}
 	if p := policyOf(pki); p.CALife < p.CARefresh+p.Overlap+p.LeafLife {

@@ -35,7 +35,7 @@ func imageWith(name string, spec any) client.Object {
 }
 
 // An object that cannot be read is not tried again until it changes; the others are.
-func TestAnObjectThatCannotBeReadKeepsNoOtherFromBeingTriedAgain(t *testing.T) {
+func TestUnreadableObjectDoesNotPreventRetriesOfOthers(t *testing.T) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, preprovisioning.Kind.GroupVersion())
 	scheme.AddKnownTypeWithName(preprovisioning.Kind, &unstructured.Unstructured{})

@@ -341,7 +341,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-func TestAnUnreachableAPIServerEndsNothing(t *testing.T) {
+func TestUnreachableAPIServerStopsNothing(t *testing.T) {
 	log := &logbuffer.Buffer{}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -23,7 +23,7 @@ func certificates(t *testing.T, pem string) []cabundle.Certificate {
 	return list
 }
 
-func TestReasonsAreThoseThatPeopleKnow(t *testing.T) {
+func TestReasonsMatchOpenShift(t *testing.T) {
 	good := newCA(t, "good", now.AddDate(1, 0, 0))
 	system := systemTrust{path: "/s", list: certificates(t, good)}
 	set := configv1.ProxySpec{HTTPProxy: "http://p"}
@@ -140,7 +140,7 @@ func TestFirstFileWithCertificatesCounts(t *testing.T) {
 	}
 }
 
-func TestLongListsOfMistakesAreCutInConditionsOnly(t *testing.T) {
+func TestLongErrorListsAreTruncatedInConditionsOnly(t *testing.T) {
 	spec := configv1.ProxySpec{HTTPProxy: "http://p", NoProxy: strings.Repeat("ü_,", 300)}
 	w := &input{now: now, proxy: &configv1.Proxy{Spec: spec}, system: systemTrust{path: "/s"}}
 	v := assess(w)

@@ -71,7 +71,7 @@ func awaitResults(t *testing.T, p *prober, r *probeRound) (results []probeResult
 	return results
 }
 
-func TestEndpointsAreAskedThroughRealProxies(t *testing.T) {
+func TestEndpointsAreProbedThroughRealProxies(t *testing.T) {
 	proxy, secured, private := newForwarder(t, "", false), newForwarder(t, "", true), newForwarder(t, "hunter2", false)
 	plain, encrypted := site(t, http.StatusOK, false), site(t, http.StatusNoContent, true)
 	moved, broken := site(t, http.StatusFound, false), site(t, http.StatusInternalServerError, false)
@@ -121,7 +121,7 @@ func TestEndpointGetsThreeTries(t *testing.T) {
 	}
 }
 
-func TestProbesNeverHoldUpWhoAsks(t *testing.T) {
+func TestProbesDoNotBlockCallers(t *testing.T) {
 	p := startProber(t)
 	eventually.Is(t, "it runs", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.base != nil })
 	p.timeout = time.Minute
@@ -153,7 +153,7 @@ func TestEndpointsAreProbedAtOnceButNotAllOfThem(t *testing.T) {
 	}
 }
 
-func TestAnotherSpecificationEndsTheRoundOfTheFirst(t *testing.T) {
+func TestNewSpecificationCancelsTheRoundOfTheFirst(t *testing.T) {
 	p := startProber(t)
 	p.timeout = 30 * time.Second // what is not cancelled lasts longer than the test
 	hole := one("http://192.0.2.1", blackHole(t), "")
@@ -174,7 +174,7 @@ func TestAnotherSpecificationEndsTheRoundOfTheFirst(t *testing.T) {
 	}
 }
 
-func TestFailedRoundIsRepeatedAndItsAnswersStandUntilThen(t *testing.T) {
+func TestFailedRoundIsRepeatedAndItsResultsKeptUntilThen(t *testing.T) {
 	p := startProber(t)
 	var offset atomic.Int64
 	p.now = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }

@@ -169,7 +169,7 @@ func TestBundleThatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestEditedBundleIsRepairedAndKeysOfOthersStay(t *testing.T) {
+func TestEditedBundleIsRepairedAndOtherKeysAreKept(t *testing.T) {
 	c := newCluster(t)
 	c.proxy(configv1.ProxySpec{})
 	c.awaitBundle(c.system)
@@ -197,7 +197,7 @@ func TestSystemWithoutTrustIsReportedAndTheUsersIsUsed(t *testing.T) {
 	c.awaitBundle(user)
 }
 
-func TestUnreachableEndpointKeepsTheProxyAndHoldsNothingUp(t *testing.T) {
+func TestUnreachableEndpointKeepsTheProxyAndBlocksNothing(t *testing.T) {
 	c := newCluster(t)
 	c.infrastructure()
 	c.network("10.128.0.0/14")

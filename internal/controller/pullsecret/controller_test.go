@@ -152,7 +152,7 @@ func TestThePullSecretIsCopiedAndRepaired(t *testing.T) {
 	}
 }
 
-func TestNamespacesThatComeLaterGetACopy(t *testing.T) {
+func TestNewNamespacesGetACopy(t *testing.T) {
 	c := newCluster(t)
 	c.Create(t, credentials("operator", "hunter2"))
 	c.reconcile()
@@ -170,7 +170,7 @@ func TestNamespacesThatComeLaterGetACopy(t *testing.T) {
 	}
 }
 
-func TestSecretsThatCannotBeUsedAreNamed(t *testing.T) {
+func TestUnusableSecretsAreNamed(t *testing.T) {
 	for _, row := range []struct {
 		why    string
 		secret *corev1.Secret
@@ -194,7 +194,7 @@ func TestSecretsThatCannotBeUsedAreNamed(t *testing.T) {
 	}
 }
 
-func TestThePublishedNameCountsUntilTheSecretWasRead(t *testing.T) {
+func TestPublishedNameIsUsedUntilTheSecretIsRead(t *testing.T) {
 	c := newCluster(t)
 	if c.used() != "" {
 		t.Errorf("without anything published: %q", c.used())

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-func TestANodesRequestIsApprovedAndSigned(t *testing.T) {
+func TestNodeRequestIsApprovedAndSigned(t *testing.T) {
 	w := newCluster(t)
 	ca := newCA(t)
 	w.setCA(ca.Pair())
@@ -36,7 +36,7 @@ func TestANodesRequestIsApprovedAndSigned(t *testing.T) {
 	}
 }
 
-func TestAnsweredRequestsAreNotAnsweredAgain(t *testing.T) {
+func TestDecidedRequestsAreNotDecidedAgain(t *testing.T) {
 	w := newCluster(t)
 	w.setCA(newCA(t).Pair())
 	w.node("master-0", "")
@@ -101,7 +101,7 @@ func TestAMissingOrCorruptCAIsWaitedFor(t *testing.T) {
 	w.await(20*time.Second, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
 }
 
-func TestFindingsEndWithTheRequestThatHadThem(t *testing.T) {
+func TestFindingsEndWithTheirRequest(t *testing.T) {
 	w := newCluster(t)
 	w.node("master-0", "")
 	w.start()

@@ -94,7 +94,7 @@ func with(csr *certificatesv1.CertificateSigningRequest, condition certificatesv
 	return csr
 }
 
-func TestANodeGetsWhatIsItsOwn(t *testing.T) {
+func TestNodeGetsOnlyItsOwnCertificate(t *testing.T) {
 	ca, err := certs.NewCA("signer-ca", now, 1000*24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 	}
 }
 
-func TestAllRulesThatAreBrokenAreNamedAtOnce(t *testing.T) {
+func TestAllViolatedRulesAreNamedAtOnce(t *testing.T) {
 	csr := good(t)
 	csr.Spec.Request = encode(t, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-1", Organization: []string{"system:masters"}}, DNSNames: []string{"worker-1"}}, weakRSA())
 	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageCodeSigning}
@@ -283,7 +283,7 @@ func TestFinishedRequestsAreIgnored(t *testing.T) {
 	}
 }
 
-func TestNoCertificateLivesForMoreThanThirtyDays(t *testing.T) {
+func TestCertificatesExpireWithinThirtyDays(t *testing.T) {
 	seconds := func(n int32) *int32 { return &n }
 	for _, tc := range []struct {
 		asked *int32
@@ -305,7 +305,7 @@ func TestNoCertificateLivesForMoreThanThirtyDays(t *testing.T) {
 	}
 }
 
-func TestOnlyTheUsagesThatWereAskedForAreGiven(t *testing.T) {
+func TestOnlyRequestedUsagesAreGranted(t *testing.T) {
 	for _, tc := range []struct {
 		usages   []certificatesv1.KeyUsage
 		key      x509.KeyUsage

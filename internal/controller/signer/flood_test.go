@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// TestAFloodOfHostileRequestsYieldsNoneAndDelaysNoHonestNode sends more than a thousand hostile requests at once with those of honest nodes
+// TestFloodOfHostileRequestsGetsNoCertificateAndDelaysNoNode sends more than a thousand hostile requests at once with those of honest nodes
 // among them.
-func TestAFloodOfHostileRequestsYieldsNoneAndDelaysNoHonestNode(t *testing.T) {
+func TestFloodOfHostileRequestsGetsNoCertificateAndDelaysNoNode(t *testing.T) {
 	const hostiles, nodes = 1300, 50
 	w := newCluster(t)
 	ca := newCA(t)

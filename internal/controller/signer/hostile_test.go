@@ -119,7 +119,7 @@ func newHostile(tb testing.TB, r *randv2.Rand, key crypto.Signer, node string) (
 	return h.csr, how
 }
 
-func TestThousandsOfHostileRequestsYieldNone(t *testing.T) {
+func TestThousandsOfHostileRequestsGetNoCertificate(t *testing.T) {
 	key := newKey(t)
 	reasons := map[string]int{}
 	for seed := range uint64(5000) {

@@ -26,7 +26,7 @@ func (e *emptyCache) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 
 func (e *emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-func TestOnlyARequesterOfManyRequestsWaits(t *testing.T) {
+func TestOnlyRequestersOfManyRequestsAreThrottled(t *testing.T) {
 	var l limiter
 	for i := range 100 {
 		at := l.reserve("flood", now)
@@ -46,7 +46,7 @@ func TestOnlyARequesterOfManyRequestsWaits(t *testing.T) {
 	}
 }
 
-func TestEachRequestAsksForItsTurnOnce(t *testing.T) {
+func TestEachRequestIsCountedOnce(t *testing.T) {
 	w := &cluster{tb: t}
 	c := w.controller(nil)
 	c.Now = func() time.Time { return now }

@@ -34,7 +34,7 @@ func look(t *testing.T, c *Controller) {
 	}
 }
 
-func TestOperatorStartsAgainOnlyWhenTheSettingsChange(t *testing.T) {
+func TestOperatorRestartsOnlyWhenTheSettingsChange(t *testing.T) {
 	server := apitest.Shared(t)
 	started, err := Read(t.Context(), server.Client)
 	if err != nil || !started.IsZero() {
@@ -68,7 +68,7 @@ func TestOperatorStartsAgainOnlyWhenTheSettingsChange(t *testing.T) {
 	}
 }
 
-func TestUnusableProfileIsNamedAndNothingEnds(t *testing.T) {
+func TestUnusableProfileIsNamedAndNothingStops(t *testing.T) {
 	server := apitest.Shared(t)
 	o := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	o.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{
@@ -92,7 +92,7 @@ func TestUnusableProfileIsNamedAndNothingEnds(t *testing.T) {
 	}
 }
 
-func TestProfileThatCannotBeReadEndsNothing(t *testing.T) {
+func TestUnreadableProfileStopsNothing(t *testing.T) {
 	for why, spec := range map[string]string{
 		"adherence is no word":   `{"tlsAdherence": 1}`,
 		"profile is no object":   `{"tlsSecurityProfile": "Modern"}`,

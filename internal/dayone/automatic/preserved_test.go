@@ -11,7 +11,7 @@ import (
 
 // TestWhatConfigureOVSKeepsIsKept has the promises that a document can keep. The others are kept by anyone who applies it: TestABridgeTakesAddressesOver-
 // WhenTheBondBelowPassesPackets (order, LACP, ports that fail), TestCardsThatKeepMulticastFromTheirBridgeAreFound, TestAddressMustBeUsable,
-// TestOVNForgetsOnceInABoot, and the tests of ovsbridge and of rolling back.
+// TestOVNStateIsClearedOncePerBoot, and the tests of ovsbridge and of rolling back.
 func TestWhatConfigureOVSKeepsIsKept(t *testing.T) {
 	live := host()
 	live.Links[1].Kind, live.Links[1].Bond = "bond", &livestate.Bond{Mode: "802.3ad", Ports: []string{"p1", "p2"}, Options: map[string]string{"miimon": "100", "lacp_rate": "fast"}}

@@ -10,7 +10,7 @@ import (
 )
 
 // A member that accepts connections and says nothing is stalled: no firewall drops its port.
-func TestAStalledMemberIsNotTakenForADroppedPort(t *testing.T) {
+func TestStalledMemberIsNotMistakenForADroppedPort(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

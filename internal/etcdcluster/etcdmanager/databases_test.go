@@ -149,8 +149,8 @@ func TestAFullEtcdIsRepaired(t *testing.T) {
 	}
 }
 
-// TestALooseDatabaseIsDefragmented compacts a large history, as etcd itself does each hour. The first two defragmentations fail.
-func TestALooseDatabaseIsDefragmented(t *testing.T) {
+// TestFragmentedDatabaseIsDefragmented compacts a large history, as etcd itself does each hour. The first two defragmentations fail.
+func TestFragmentedDatabaseIsDefragmented(t *testing.T) {
 	w := newWorld(t)
 	var sizes []etcdmanager.DatabaseSize
 	all := w.recording(func(s []etcdmanager.DatabaseSize) { sizes = s })

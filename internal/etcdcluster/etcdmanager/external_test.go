@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/etcdnodes"
 )
 
-func TestAnEtcdThatDoesNotAnswerIsReportedAndTriedWithBackOff(t *testing.T) {
+func TestUnresponsiveEtcdIsReportedAndRetriedWithBackOff(t *testing.T) {
 	w := newWorld(t)
 	url, etcd, process := etcdnodes.External(t)
 	w.external = &etcdcluster.External{Endpoints: []string{url}}

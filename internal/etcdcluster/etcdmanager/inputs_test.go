@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-func TestHeartbeatsOfKubeletsStartNoReconcile(t *testing.T) {
+func TestKubeletHeartbeatsTriggerNoReconcile(t *testing.T) {
 	before := &corev1.Node{}
 	before.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	after := before.DeepCopy()

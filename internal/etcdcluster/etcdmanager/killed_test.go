@@ -95,9 +95,9 @@ func (e killedEtcd) Commit(ctx context.Context, c etcdclient.Change) (done bool,
 	return done, err
 }
 
-// TestBeingKilledAtAnyStepLosesNothing grows a cluster to three members and gives the seat of a lost one away, with
+// TestKilledAtAnyStepLosesNothing grows a cluster to three members and gives the seat of a lost one away, with
 // an operator that is killed before and after each of its writes.
-func TestBeingKilledAtAnyStepLosesNothing(t *testing.T) {
+func TestKilledAtAnyStepLosesNothing(t *testing.T) {
 	w := newWorld(t)
 	a := &assassin{seen: map[string]int{}}
 	w.wrap = func(d *deps) {

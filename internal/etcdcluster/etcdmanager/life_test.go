@@ -22,9 +22,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/etcdnodes"
 )
 
-// TestTheLifeOfACluster takes three members through what happens to them. Each part begins and ends with three
+// TestClusterLifecycle takes three members through what happens to them. Each part begins and ends with three
 // members that are well; only the last does not.
-func TestTheLifeOfACluster(t *testing.T) {
+func TestClusterLifecycle(t *testing.T) {
 	w := newWorld(t)
 	w.controlPlane("cp-0", "cp-1", "cp-2")
 	w.Settle("cp-0", "cp-1", "cp-2")

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 )
 
-func TestWhatIsDoneForDatabases(t *testing.T) {
+func TestDatabaseMaintenanceSteps(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	member := func(id uint64, leader, full bool, size, used int64) memberDatabase {
 		return memberDatabase{etcdcluster.Member{Name: string(rune('a' - 1 + int(id)))}, etcdclient.Database{ID: id, Leader: leader, NoSpace: full, Size: size << 20, InUse: used << 20}}

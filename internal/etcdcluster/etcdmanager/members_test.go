@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-func TestMembersThatAreDownAreNotBlamedOnFirewalls(t *testing.T) {
+func TestDownMembersAreNotReportedAsFirewalled(t *testing.T) {
 	m := etcdcluster.Membership{Members: []etcdcluster.Member{
 		{Node: "up", ClientURL: "https://192.0.2.1:12379", State: etcdcluster.Existing},
 		{Node: "down", ClientURL: "https://[2001:db8::2]:12379", State: etcdcluster.Existing},

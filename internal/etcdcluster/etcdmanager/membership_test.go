@@ -252,7 +252,7 @@ func replaced(v *view, since time.Duration) {
 	v.candidates = append(v.candidates, again)
 }
 
-func TestPlanNeverChangesTheRecordItIsGiven(t *testing.T) {
+func TestPlanDoesNotChangeItsInput(t *testing.T) {
 	m, v := grown()
 	before := clone(m)
 	v.managed.Image, v.trust = "etcd:v2", "new"
@@ -264,8 +264,8 @@ func TestPlanNeverChangesTheRecordItIsGiven(t *testing.T) {
 	}
 }
 
-// TestABundleGoesOnWithoutAnImageThatFails updates the bundle alone where the member before may fail for its image.
-func TestABundleGoesOnWithoutAnImageThatFails(t *testing.T) {
+// TestBundleIsUpdatedWithoutTheFailingImage updates the bundle alone where the member before may fail for its image.
+func TestBundleIsUpdatedWithoutTheFailingImage(t *testing.T) {
 	m, v := grown()
 	v.managed.Image, v.trust = "etcd:v2", "new"
 	m.Members[0].Image, m.Members[0].Trust = "etcd:v2", "new"

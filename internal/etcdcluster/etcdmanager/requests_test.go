@@ -45,7 +45,7 @@ func encodeRequest(t *testing.T, template *x509.CertificateRequest, key any) []b
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-func TestANodeGetsACertificateForItselfAlone(t *testing.T) {
+func TestNodeGetsACertificateForItselfOnly(t *testing.T) {
 	if _, err := validateRequest(toy, requestOf(t, "worker-1", nil), 1); err != nil {
 		t.Errorf("the request of an agent: %v", err)
 	}

@@ -49,7 +49,7 @@ func database() []byte {
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestASnapshotIsForItsOwnerAlone(t *testing.T) {
+func TestSnapshotIsReadableByItsOwnerOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), Directory)
 	path, err := Take(t.Context(), stream{content: database()}, dir, noon)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestASnapshotIsForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestASnapshotThatIsNotWholeIsNotKept(t *testing.T) {
+func TestIncompleteSnapshotIsNotKept(t *testing.T) {
 	damaged := database()
 	damaged[7] ^= 1
 	for why, tt := range map[string]struct {

@@ -73,7 +73,7 @@ func TestPluginsAreReplacedOnlyWhenTheyDiffer(t *testing.T) {
 	}
 }
 
-func TestAProgramThatRunsGoesOnWhileItIsReplaced(t *testing.T) {
+func TestRunningPluginContinuesWhileReplaced(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -98,7 +98,7 @@ func TestAProgramThatRunsGoesOnWhileItIsReplaced(t *testing.T) {
 	_ = running.Wait()
 }
 
-func TestAFolderWithoutPluginsIsAnError(t *testing.T) {
+func TestDirectoryWithoutPluginsIsAnError(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	if err := cniplugins.Install(t.TempDir(), t.TempDir(), log); err == nil {
 		t.Error("an empty directory is no error")

@@ -51,7 +51,7 @@ func TestPodsOfWhatTheLibraryKeeps(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatIsNotThereHasNoPods(t *testing.T) {
+func TestMissingDirectoryHasNoPods(t *testing.T) {
 	if got, err := cniresults.Pods(filepath.Join(t.TempDir(), "none")); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}

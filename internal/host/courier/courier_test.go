@@ -91,7 +91,7 @@ func (n *node) onHost() map[string]string {
 	return found
 }
 
-func TestFilesComeChangeAndGo(t *testing.T) {
+func TestFilesAreAddedChangedAndRemoved(t *testing.T) {
 	n := newNode(t)
 	n.write(filepath.Join(n.To, "someone.yml"), "theirs")
 	n.write(filepath.Join(n.To, "applied"), "a marker")
@@ -113,7 +113,7 @@ func TestFilesComeChangeAndGo(t *testing.T) {
 	}
 }
 
-func TestWithdrawnIsWhatWasBroughtAndNothingElse(t *testing.T) {
+func TestOnlyCopiedFilesAreRemoved(t *testing.T) {
 	n := newNode(t)
 	n.write(filepath.Join(n.To, "someone.yml"), "theirs")
 	n.files(map[string]string{"cluster.yml": "1", "w-0.yml": "2"})
@@ -149,7 +149,7 @@ func TestFilesOfVolumesAreFiles(t *testing.T) {
 	}
 }
 
-func TestACourierThatDiedForgetsNothing(t *testing.T) {
+func TestRestartedCourierRemembersItsFiles(t *testing.T) {
 	n := newNode(t)
 	n.files(map[string]string{"a.yml": "1", "b.yml": "2"})
 	n.once()
@@ -166,7 +166,7 @@ func TestACourierThatDiedForgetsNothing(t *testing.T) {
 	}
 }
 
-func TestAListThatLeadsElsewhereRemovesNothing(t *testing.T) {
+func TestListWithForeignPathsRemovesNothing(t *testing.T) {
 	n := newNode(t)
 	n.write(filepath.Join(n.To, "..", "precious"), "x")
 	n.write(filepath.Join(n.To, copiedFile), `["../precious"]`)
@@ -182,7 +182,7 @@ func TestAListThatLeadsElsewhereRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestReportsAreSentWhenTheyChangeAndNowAndThen(t *testing.T) {
+func TestReportsAreSentOnChangeAndPeriodically(t *testing.T) {
 	n := newNode(t)
 	n.From = ""
 	n.once()

@@ -45,7 +45,7 @@ func (n *node) passedOn() (r nodereport.Request, ok bool) {
 	return r, true
 }
 
-func TestARequestGoesToTheHostWhenItHasTheDocument(t *testing.T) {
+func TestRequestIsCopiedToTheHostAfterTheDocument(t *testing.T) {
 	n := newNode(t)
 	n.Requests, n.Request, n.RequestInterval = filepath.Join(t.TempDir(), "requests.json"), filepath.Join(t.TempDir(), "request.json"), time.Minute
 	want := nodereport.Request{File: "w-0.yml", SHA256: digestOf("new"), Attempt: 2}

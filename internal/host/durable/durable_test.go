@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
+func TestFileIsReplacedAtomically(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "file")
 	if err := durable.WriteFile(file, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsRightIsLeftAlone(t *testing.T) {
+func TestUnchangedFileIsNotWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	for i, want := range []struct {
 		content string
@@ -49,7 +49,7 @@ func TestAFileThatIsRightIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatACrashLeftIsRemoved(t *testing.T) {
+func TestTemporaryFilesOfACrashAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".file.unfinished-1", ".file.unfinished-2", ".other.unfinished-3"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

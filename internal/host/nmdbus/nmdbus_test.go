@@ -55,7 +55,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestBusThatIsNotThereIsAnError(t *testing.T) {
+func TestMissingBusIsAnError(t *testing.T) {
 	if _, err := Dial("unix:path=" + filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("no error")
 	}

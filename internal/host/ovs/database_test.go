@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAnInterfaceThatIsAddedMeanwhileHasItsLink adds one, after its link, at every moment of a look for interfaces without a link.
-func TestAnInterfaceThatIsAddedMeanwhileHasItsLink(t *testing.T) {
+// TestConcurrentlyAddedInterfaceHasItsLink adds one, after its link, at every moment of a look for interfaces without a link.
+func TestConcurrentlyAddedInterfaceHasItsLink(t *testing.T) {
 	interfaces, links := map[string]Interface{"old": {}, "kept": {}}, map[string]bool{"kept": true}
 	add := func() { links["new"], interfaces["new"] = true, Interface{} }
 	for moment := range 4 {

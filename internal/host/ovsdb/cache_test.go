@@ -179,7 +179,7 @@ func steps() [][]Operation {
 	}
 }
 
-func TestCacheFollowsOverGaps(t *testing.T) {
+func TestCacheRecoversFromGaps(t *testing.T) {
 	since, cond := "monitor_cond_since", "monitor_cond"
 	for _, tt := range []struct {
 		reason  string
@@ -240,7 +240,7 @@ func TestCacheFollowsOverGaps(t *testing.T) {
 	}
 }
 
-func TestSnapshotsStayAsTheyAre(t *testing.T) {
+func TestSnapshotsAreImmutable(t *testing.T) {
 	c := NewCache(db, nil, nil)
 	row := Row{"_uuid": encodeUUID("a")}
 	c.store([]Change{{Table: "T", UUID: "a", New: row}}, "")

@@ -75,7 +75,7 @@ func TestServerThatProbesIsAnswered(t *testing.T) {
 	}
 }
 
-func TestSilentServerIsProbedAndGivenUp(t *testing.T) {
+func TestSilentServerIsProbedAndDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, far := piped(t, Options{ProbeInterval: time.Minute})
 		began, decoder, probes := time.Now(), json.NewDecoder(far), 0

@@ -43,8 +43,8 @@ func list(rows map[Ref]Desired) []Desired {
 	return out
 }
 
-// TestChangesLeadWherePlansDo goes from one random set of rows to another; after each a plan has nothing left to do.
-func TestChangesLeadWherePlansDo(t *testing.T) {
+// TestChangesProduceTheSameStateAsPlans goes from one random set of rows to another; after each a plan has nothing left to do.
+func TestChangesProduceTheSameStateAsPlans(t *testing.T) {
 	w := newWorld(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	l := NewLedger(w.schema, "master")

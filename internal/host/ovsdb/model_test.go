@@ -53,7 +53,7 @@ func columnsOf[T any](t *testing.T, m Model[T], value T, names ...string) map[st
 	return row
 }
 
-func TestTypedRowsComeBackAsTheyWereWritten(t *testing.T) {
+func TestTypedRowsRoundTrip(t *testing.T) {
 	socket := server(t)
 	c := NewCache(db, Columns(bridges, ports, interfaces), nil)
 	s := &Session{Endpoints: []Endpoint{Unix(socket)}, Database: db, Tables: []Table{bridges, ports, interfaces}, Serve: c.Watch}

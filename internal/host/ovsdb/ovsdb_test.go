@@ -22,7 +22,7 @@ func dial(t *testing.T, socket string) *Client {
 
 const db = "Open_vSwitch"
 
-func TestRowsComeBackAsTheyWereWritten(t *testing.T) {
+func TestRowsRoundTrip(t *testing.T) {
 	c := dial(t, server(t))
 	results, err := c.Transact(t.Context(), db,
 		Insert("Interface", "i", map[string]any{"name": "br-ex", "type": "internal", "mtu_request": 1400}),
@@ -70,7 +70,7 @@ func TestRefusedTransactionChangesNothingAndNamesTheOperation(t *testing.T) {
 	}
 }
 
-func TestMonitorTellsOfEveryChangeAndOfTheEnd(t *testing.T) {
+func TestMonitorReportsEveryChangeAndTheEnd(t *testing.T) {
 	socket := server(t)
 	watcher, writer := dial(t, socket), dial(t, socket)
 	if _, err := writer.Transact(t.Context(), db, Insert("Open_vSwitch", "", map[string]any{"next_cfg": 1})); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
-// TestLimitsSurviveThatALinkIsRaised goes up and down with routes of both IP families: the kernel changes limits of IPv6 routes that are the MTU of
+// TestLimitsSurviveAnIncreaseOfTheLinkMTU goes up and down with routes of both IP families: the kernel changes limits of IPv6 routes that are the MTU of
 // their interface.
-func TestLimitsSurviveThatALinkIsRaised(t *testing.T) {
+func TestLimitsSurviveAnIncreaseOfTheLinkMTU(t *testing.T) {
 	node, pod := netns.New(t, "node"), netns.New(t, "pod")
 	node.Run("ip", "link", "add", "near", "type", "veth", "peer", "name", "eth0", "netns", pod.Name)
 	node.Run("ip", "link", "set", "near", "mtu", "1400", "up")

@@ -23,7 +23,7 @@ c000000000-c004000000 rw-p 00000000 00:00 0
 	}
 }
 
-func TestProgramGoesOnAfterRelease(t *testing.T) {
+func TestProgramContinuesAfterRelease(t *testing.T) {
 	before := filePages(t)
 	if err := Release(); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func filePages(t *testing.T) int {
 	return n
 }
 
-func TestResidentIsWhatTheKernelSays(t *testing.T) {
+func TestResidentMatchesTheKernel(t *testing.T) {
 	size, err := Resident()
 	if err != nil || size < 1<<20 || size > 1<<32 {
 		t.Errorf("resident: %d bytes, %v", size, err)

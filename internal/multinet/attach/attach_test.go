@@ -23,7 +23,7 @@ import (
 
 var scripts = []string{"default", "further"}
 
-func TestAPodThatAsksForNothingNeedsNoDaemon(t *testing.T) {
+func TestPodWithoutFurtherNetworksNeedsNoDaemon(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, "")
 	f.planErr = errors.New("the daemon is away")
@@ -85,7 +85,7 @@ func TestWithoutTheDaemonNoPodStartsWithoutItsNetworks(t *testing.T) {
 	}
 }
 
-func TestAFailureUndoesWhatWasMadeAndNamesNetworkAndPlugin(t *testing.T) {
+func TestFailureIsRolledBackAndNamesNetworkAndPlugin(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, `[ "$call" = "ADD net2" ] && { echo '{"cniVersion":"1.0.0","code":103,"msg":"no address left"}'; exit 1; }`)
 	_, err := f.do(cniproto.Add, annotated)
@@ -117,7 +117,7 @@ func TestAStatusThatCannotBeWrittenFailsThePod(t *testing.T) {
 }
 
 // One plugin that fails does not spare the others, and what is left is tried again.
-func TestADELThatWasNotDoneIsAnError(t *testing.T) {
+func TestIncompleteDELIsAnError(t *testing.T) {
 	f := newFixture(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	calls := f.scripted(scripts, `[ "$call" = "DEL net2" ] && [ -e `+broken+` ] && { echo 'not now' >&2; exit 1; }`)
@@ -140,7 +140,7 @@ func TestADELThatWasNotDoneIsAnError(t *testing.T) {
 	}
 }
 
-func TestAPluginThatIsGoneHoldsASandboxUpForFiveMinutes(t *testing.T) {
+func TestMissingPluginBlocksDELForFiveMinutes(t *testing.T) {
 	f := newFixture(t)
 	f.scripted(scripts, "")
 	now := time.Now()
@@ -303,7 +303,7 @@ func TestADamagedRecordIsRebuiltFromTheResults(t *testing.T) {
 }
 
 // After a power failure no runtime calls DEL for sandboxes of the earlier boot, or only much later.
-func TestWhatBelongsToNoSandboxIsSwept(t *testing.T) {
+func TestOrphanedAttachmentsAreRemoved(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, "")
 	f.must(cniproto.Add, annotated)
@@ -331,7 +331,7 @@ func TestWhatBelongsToNoSandboxIsSwept(t *testing.T) {
 	}
 }
 
-func TestGCKeepsWhatTheRuntimeNames(t *testing.T) {
+func TestGCKeepsValidAttachments(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, "")
 	f.must(cniproto.Add, annotated)

@@ -14,9 +14,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 )
 
-// TestFiftyPodsAtAPowerCut: paths of network namespaces, locks and the note of the last sweep are no more; records and results are. The calls
+// TestPowerCutWithFiftyPods: paths of network namespaces, locks and the note of the last sweep are no more; records and results are. The calls
 // that follow remove all of it, each network once, and none of a pod that has started since.
-func TestFiftyPodsAtAPowerCut(t *testing.T) {
+func TestPowerCutWithFiftyPods(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, "")
 	const pods = 50

@@ -85,7 +85,7 @@ func TestAPodGetsRealInterfaces(t *testing.T) {
 	}
 }
 
-func TestTheDefaultRouteIsThatOfTheNetworkThatAsksForIt(t *testing.T) {
+func TestDefaultRouteIsThatOfTheRequestingNetwork(t *testing.T) {
 	network := func(name, iface, addresses string) wire.Attachment {
 		return wire.Attachment{Network: name, Interface: iface, List: json.RawMessage(`{"cniVersion":"1.0.0","name":"` + iface + `","plugins":[{"type":"macvlan","master":"up0","ipam":{"type":"static",` + addresses + `}}]}`)}
 	}

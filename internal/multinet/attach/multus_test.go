@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 )
 
-// TestWhatMultusHasAttachedIsRemoved: a node had Multus, and its pods run.
-func TestWhatMultusHasAttachedIsRemoved(t *testing.T) {
+// TestAttachmentsOfMultusAreRemoved: a node had Multus, and its pods run.
+func TestAttachmentsOfMultusAreRemoved(t *testing.T) {
 	f := newFixture(t)
 	calls := recorded(f)
 	list := func(name string) string {

@@ -55,9 +55,9 @@ func recorded(f *fixture) func() []passed {
 	}
 }
 
-// TestWhatKubernetesPassesIsTheDefaultNetworksAlone: host ports and bandwidth of the pod are not those of its further networks, also where these
+// TestArgumentsOfKubernetesAreForTheDefaultNetworkOnly: host ports and bandwidth of the pod are not those of its further networks, also where these
 // declare the capability.
-func TestWhatKubernetesPassesIsTheDefaultNetworksAlone(t *testing.T) {
+func TestArgumentsOfKubernetesAreForTheDefaultNetworkOnly(t *testing.T) {
 	f := newFixture(t)
 	calls := recorded(f)
 	f.own = `{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"default","capabilities":{"portMappings":true,"bandwidth":true}}]}`
@@ -161,8 +161,8 @@ func TestStatusIsThatOfTheDefaultNetwork(t *testing.T) {
 	}
 }
 
-// TestCHECKAsksForTheRulesOfPolicies where they were written.
-func TestCHECKAsksForTheRulesOfPolicies(t *testing.T) {
+// TestCHECKVerifiesTheRulesOfPolicies where they were written.
+func TestCHECKVerifiesTheRulesOfPolicies(t *testing.T) {
 	for _, policies := range []bool{false, true} {
 		f := real(t)
 		f.plan = wire.Plan{Policies: policies, Attachments: []wire.Attachment{{Network: "ns/a", Interface: "net1", List: json.RawMessage(

@@ -19,8 +19,8 @@ import (
 // earlier is the state directory of a sandbox as the version wrote it that noted a complete ADD in the record.
 const earlier = "testdata/recorded-complete"
 
-// TestRecordsOfTheVersionBeforeAreUnderstood: pods run while a node is upgraded.
-func TestRecordsOfTheVersionBeforeAreUnderstood(t *testing.T) {
+// TestRecordsOfThePreviousVersionAreRead: pods run while a node is upgraded.
+func TestRecordsOfThePreviousVersionAreRead(t *testing.T) {
 	f := newFixture(t)
 	calls := recorded(f)
 	if err := os.CopyFS(f.shim.State, os.DirFS(earlier)); err != nil {
@@ -44,9 +44,9 @@ func TestRecordsOfTheVersionBeforeAreUnderstood(t *testing.T) {
 	}
 }
 
-// TestTheVersionBeforeUnderstandsRecords: what this one writes has the format and the keys of what that one wrote, so that its DEL undoes it. It
+// TestPreviousVersionReadsRecords: what this one writes has the format and the keys of what that one wrote, so that its DEL undoes it. It
 // leaves the note of the ADD, which this version removes after the next upgrade.
-func TestTheVersionBeforeUnderstandsRecords(t *testing.T) {
+func TestPreviousVersionReadsRecords(t *testing.T) {
 	f := newFixture(t)
 	f.scripted(scripts, "")
 	f.plan.Attachments[1].Runtime = map[string]any{"ips": []string{"192.0.2.9/24"}}

@@ -52,7 +52,7 @@ func attached(t *testing.T, config, annotation string) map[string]any {
 	return list
 }
 
-func TestWhatIsRun(t *testing.T) {
+func TestEffectiveConfiguration(t *testing.T) {
 	for _, row := range []struct{ why, config, annotation, want string }{
 		{"one plugin becomes a list, under the object's name", `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1"}`, "storage",
 			`{"cniVersion":"1.0.0","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"macvlan","master":"eth1"}],"runtime":{}}`},

@@ -59,7 +59,7 @@ func TestOnePluginIsWrapped(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoConfigurationIsRefused(t *testing.T) {
+func TestInvalidConfigurationIsRefused(t *testing.T) {
 	for _, row := range []struct{ own, want string }{
 		{`{`, "not valid JSON"},
 		{`{"name":"n"}`, "neither"},

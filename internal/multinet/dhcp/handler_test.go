@@ -24,7 +24,7 @@ func inBubble(t *testing.T, test func(t *testing.T, n *network)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newNetwork(t)) })
 }
 
-func TestLeaseIsRenewedAgainAndAgain(t *testing.T) {
+func TestLeaseIsRenewedRepeatedly(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		p := n.start(t.TempDir())
 		defer p.stop()
@@ -43,7 +43,7 @@ func TestLeaseIsRenewedAgainAndAgain(t *testing.T) {
 	})
 }
 
-func TestServerThatIsAwayAtRenewalIsReplacedByAnotherOne(t *testing.T) {
+func TestServerUnavailableAtRenewalIsReplacedByAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		p := n.start(t.TempDir())
 		defer p.stop()
@@ -66,7 +66,7 @@ func TestServerThatIsAwayAtRenewalIsReplacedByAnotherOne(t *testing.T) {
 	})
 }
 
-func TestRequestThatIsNotAnsweredDoesNotUseUpTheTimeOfTheNextState(t *testing.T) {
+func TestUnansweredRequestDoesNotDelayTheNextState(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		n.valid, n.deaf = 8, "renew" // T1 after 4 seconds, T2 after 7
 		p := n.start(t.TempDir())
@@ -79,7 +79,7 @@ func TestRequestThatIsNotAnsweredDoesNotUseUpTheTimeOfTheNextState(t *testing.T)
 	})
 }
 
-func TestServerThatRefusesWhatItOfferedIsAskedAgain(t *testing.T) {
+func TestRefusedOfferIsRequestedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		n.refuseOffers = 2
 		p := n.start(t.TempDir())
@@ -97,7 +97,7 @@ func TestServerThatRefusesWhatItOfferedIsAskedAgain(t *testing.T) {
 	})
 }
 
-func TestExpiredLeaseIsRemovedFromThePodAndComesBack(t *testing.T) {
+func TestExpiredLeaseIsRemovedFromThePodAndAcquiredAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		dir := t.TempDir()
 		p := n.start(dir)
@@ -140,7 +140,7 @@ func TestExpiredLeaseIsRemovedFromThePodAndComesBack(t *testing.T) {
 	})
 }
 
-func TestRefusedLeaseIsLostAtOnceAndAnotherAddressIsNotTaken(t *testing.T) {
+func TestRefusedLeaseIsLostAtOnceAndAnotherAddressIsNotUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		p := n.start(t.TempDir())
 		defer p.stop()
@@ -181,7 +181,7 @@ func TestChangedOptionsAreReportedOnceAndNotApplied(t *testing.T) {
 	})
 }
 
-func TestServerThatAcknowledgesAnotherAddressHasGivenUpTheFirst(t *testing.T) {
+func TestAcknowledgementOfAnotherAddressEndsTheLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		p := n.start(t.TempDir())
 		defer p.stop()
@@ -300,7 +300,7 @@ func TestAddFailsWithoutAServerWithinItsDeadline(t *testing.T) {
 	})
 }
 
-func TestDelAfterTheNamespaceIsGoneReleasesNothing(t *testing.T) {
+func TestDelWithoutTheNamespaceReleasesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		dir := t.TempDir()
 		p := n.start(dir)
@@ -321,7 +321,7 @@ func TestDelAfterTheNamespaceIsGoneReleasesNothing(t *testing.T) {
 	})
 }
 
-func TestLeaseOfAnInterfaceThatVanishesIsForgottenWithoutAnEvent(t *testing.T) {
+func TestLeaseOfADeletedInterfaceIsForgottenWithoutAnEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		dir := t.TempDir()
 		p := n.start(dir)
@@ -364,7 +364,7 @@ func TestLeaseThatCannotBeSavedIsReleased(t *testing.T) {
 	})
 }
 
-func TestDirectoryThatIsDeletedComesBackWithTheNextRenewal(t *testing.T) {
+func TestDeletedDirectoryIsRecreatedAtTheNextRenewal(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		dir := filepath.Join(t.TempDir(), "leases")
 		p := n.start(dir)
@@ -386,7 +386,7 @@ func TestDirectoryThatIsDeletedComesBackWithTheNextRenewal(t *testing.T) {
 	})
 }
 
-func TestDamagedRecordIsSetAsideAndTheOthersCount(t *testing.T) {
+func TestDamagedRecordIsSetAsideAndTheOthersAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		dir := t.TempDir()
 		p := n.start(dir)

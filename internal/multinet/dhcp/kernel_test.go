@@ -211,7 +211,7 @@ func (l *lan) ping() error {
 	return err
 }
 
-func TestPodGetsAnAddressFromDnsmasqAndGivesItBack(t *testing.T) {
+func TestPodGetsAnAddressFromDnsmasqAndReleasesIt(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	l.dnsmasq("--dhcp-range=192.168.77.10,192.168.77.50,2m", "--dhcp-option=option:classless-static-route,198.51.100.0/24,192.168.77.254")

@@ -114,7 +114,7 @@ func TestLeasesThatNoPodCanUse(t *testing.T) {
 	}
 }
 
-func TestClientIdentifierIsThatOfContainernetworking(t *testing.T) {
+func TestClientIdentifierMatchesContainernetworking(t *testing.T) {
 	c := cniserver.Call{ContainerID: "3f2a", Network: "macvlan-conf", IfName: "net1"}
 	if got := string(clientID(c)); got != "\x003f2a/macvlan-conf/net1" {
 		t.Errorf("got %q", got)
@@ -125,8 +125,8 @@ func TestClientIdentifierIsThatOfContainernetworking(t *testing.T) {
 	}
 }
 
-// TestMessagesHaveAddressesWhereTheirStateWantsThem compares with table 4 of RFC 2131.
-func TestMessagesHaveAddressesWhereTheirStateWantsThem(t *testing.T) {
+// TestMessagesHaveTheAddressesOfTheirState compares with table 4 of RFC 2131.
+func TestMessagesHaveTheAddressesOfTheirState(t *testing.T) {
 	mac := net.HardwareAddr{2, 0, 0, 0, 0, 1}
 	c := Config{ClientID: []byte("\x00id"), Request: []uint8{121, 1}, Provide: map[uint8]string{12: "web-0"}}
 	lease, err := readLease(ack(t, "192.0.2.9"), since)

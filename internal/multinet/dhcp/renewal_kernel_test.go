@@ -201,7 +201,7 @@ func TestReleaseIsSentThoughTheInterfaceHasLostItsAddress(t *testing.T) {
 	l.released()
 }
 
-func TestAgentThatStartsAfterTheNamespaceIsGoneForgetsTheLease(t *testing.T) {
+func TestAgentThatStartsWithoutTheNamespaceForgetsTheLease(t *testing.T) {
 	t.Parallel()
 	l := leased(t)
 	l.kill(l.agent)

@@ -40,7 +40,7 @@ func TestStateAndNextRequest(t *testing.T) {
 	}
 }
 
-func TestRequestThatWasNotAnsweredBeforeTheStateChangedIsFollowedByTheNextAtOnce(t *testing.T) {
+func TestUnansweredRequestIsRepeatedAtOnceInTheNextState(t *testing.T) {
 	times := Times{Renew: since.Add(time.Minute), Rebind: since.Add(2 * time.Minute), Expire: since.Add(3 * time.Minute)}
 	for asked, at := range map[State]time.Time{Renewing: times.Rebind, Rebinding: times.Expire} {
 		if got := times.Next(asked, at); !got.Equal(at) {
@@ -68,7 +68,7 @@ func TestRenewalTimes(t *testing.T) {
 	}
 }
 
-func TestClientsThatStartAtOnceAreRenewedAtDifferentTimes(t *testing.T) {
+func TestClientsStartedTogetherAreRenewedAtDifferentTimes(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for i := range 100 {
 		s := spread([]byte{0, byte(i), '/', 'n'}, 16*time.Minute)

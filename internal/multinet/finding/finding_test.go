@@ -74,7 +74,7 @@ func TestPoliciesAreRead(t *testing.T) {
 	}
 }
 
-func TestEveryReasonSaysWhatItLeadsToAndWhatResolvesIt(t *testing.T) {
+func TestEveryReasonHasItsEffectAndWayOut(t *testing.T) {
 	if !slices.Equal(Reasons(), []Reason{ForeignNetwork, InterfaceMissing, InvalidPolicy, InvalidDefinition, PluginMissing}) {
 		t.Error(Reasons())
 	}
@@ -85,7 +85,7 @@ func TestEveryReasonSaysWhatItLeadsToAndWhatResolvesIt(t *testing.T) {
 	}
 }
 
-func TestAReportIsBoundedAndReadAgain(t *testing.T) {
+func TestReportIsBoundedAndRoundTrips(t *testing.T) {
 	var definitions []Checked
 	for i := range 1000 {
 		definitions = append(definitions, Checked{Plugins: []string{fmt.Sprint("p", i), "macvlan"}, Interface: fmt.Sprint("i", i)})

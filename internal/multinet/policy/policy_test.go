@@ -95,7 +95,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestNamesOfInterfacesThatCannotStandInARule(t *testing.T) {
+func TestUnsupportedInterfaceNames(t *testing.T) {
 	c := some()
 	for name, fine := range map[string]bool{"net1": true, "data-0.5": true, "net*": false, `a"`: false, "a;b": false, `\`: false, "": false} {
 		_, err := Rules(map[string]View{"ns/lan": c.View("ns/lan")}, netpolicy.ID{Namespace: "ns", Name: "web"}, []Interface{{name, "ns/lan"}}, Custom{})
@@ -191,7 +191,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestAPolicyWithErrorsStaysInItsLastRightForm(t *testing.T) {
+func TestInvalidPolicyKeepsItsLastValidForm(t *testing.T) {
 	book := NewReader(nil)
 	read := func(o *unstructured.Unstructured) (Policy, string) {
 		t.Helper()

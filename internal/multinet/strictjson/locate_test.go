@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestErrorsHaveThePlaceOfWhatTheyName(t *testing.T) {
+func TestErrorsHaveThePositionOfTheirKey(t *testing.T) {
 	const text = "{\n  \"plugins\": [\n    {\"type\": \"a\"},\n    {\"type\": \"ä\", \"ipam\": {\"x\": 1, \"xy\": [1, {\"z\": 2}]}}\n  ],\n  \"a.b\": 1\n}"
 	for path, want := range map[string]string{
 		".plugins":                 "2:3",

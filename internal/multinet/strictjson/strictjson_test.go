@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestParseKeepsKeysThatDifferInTheirLetters(t *testing.T) {
+func TestParseKeepsKeysThatDifferInCase(t *testing.T) {
 	v, errs := Parse(`{"master":"a","Master":"b","ma\u017fter":"c","n":[1,{"x":null}]}`, field.NewPath("x"))
 	o, ok := v.(*Object)
 	if len(errs) > 0 || !ok {
@@ -36,7 +36,7 @@ func TestParseReportsEveryRepeatedKeyAlsoIfItIsEscaped(t *testing.T) {
 	}
 }
 
-func TestTheErrorsOfATextAreBounded(t *testing.T) {
+func TestErrorsAreBounded(t *testing.T) {
 	text := strings.Repeat(`{"a":`, 1000) + "{" + strings.Repeat(`"b":1,`, 10000) + `"b":1}` + strings.Repeat("}", 1000)
 	v, errs := Parse(text, field.NewPath("x"))
 	if v == nil || len(errs) != maxRepeated {
@@ -44,7 +44,7 @@ func TestTheErrorsOfATextAreBounded(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNotOneValueIsRefusedWithItsPlace(t *testing.T) {
+func TestInvalidJSONIsRefusedWithItsPosition(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "ends too early, at 1:1",
 		"[\n 1 2]":                      "invalid character '2' after array element, at 2:4",

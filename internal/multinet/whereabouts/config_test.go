@@ -166,7 +166,7 @@ func TestARefusedConfigurationHasItsPools(t *testing.T) {
 	}
 }
 
-func TestNamesAreThoseOfWhereabouts(t *testing.T) {
+func TestNamesMatchWhereabouts(t *testing.T) {
 	for network, want := range map[string]string{"10.0.0.0/8": "10.0.0.0-8", "fd00:1::/32": "fd00-1---32", "::/16": "0---16"} {
 		if name := (Pool{Network: netip.MustParsePrefix(network)}).Name(); name != want {
 			t.Errorf("%s is %s, want %s", network, name, want)

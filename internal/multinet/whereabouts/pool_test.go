@@ -67,7 +67,7 @@ func TestTheAddressesOfARangeInOrder(t *testing.T) {
 	}
 }
 
-func TestOffsetsOfAnyKeyAreReadWithoutHarm(t *testing.T) {
+func TestOffsetsOfAnyKeyAreReadSafely(t *testing.T) {
 	v4, v6 := rangeOf(t, "192.0.2.0/24"), rangeOf(t, "fd00::/16")
 	for _, key := range []string{"", "-1", "+1", "1_0", "0x1", "256", "x", "99999999999999999999999999999999999999999999999999", "340282366920938463463374607431768211455"} {
 		if a, ok := v4.Address(key); ok {

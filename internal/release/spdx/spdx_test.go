@@ -54,7 +54,7 @@ func TestADocumentIsComplete(t *testing.T) {
 	}
 }
 
-func TestWhatIsLinkedIsNamedOnceAndAsItIs(t *testing.T) {
+func TestLinkedModulesAreListedOnce(t *testing.T) {
 	var locators []string
 	for _, p := range document().Packages {
 		for _, r := range p.ExternalRefs {

@@ -11,10 +11,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges takes kube-proxy away, brings it back, and so on,
+// TestOperatorKilledDuringRepeatedChangesConverges takes kube-proxy away, brings it back, and so on,
 // and kills an operator after none of its writes on either way, then in one cluster after two, four..., in another one after one, three..., on
 // one way and the other in turn. Unlike after an install there is a history, and what was deleted may still be on its way out.
-func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *testing.T) {
+func TestOperatorKilledDuringRepeatedChangesConverges(t *testing.T) {
 	t.Parallel()
 	for begin, which := range []string{"even", "odd"} {
 		t.Run(which, func(t *testing.T) {

@@ -130,9 +130,9 @@ func (c *cluster) reaches(p *process, want map[string]string, after string) {
 	})
 }
 
-// TestEachCallOfAnInstallFailsOnce has all calls of an install fail the first time that they are made, in every way that
+// TestEachRequestOfAnInstallFailsOnce has all calls of an install fail the first time that they are made, in every way that
 // calls fail.
-func TestEachCallOfAnInstallFailsOnce(t *testing.T) {
+func TestEachRequestOfAnInstallFailsOnce(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []faults.Fault{faults.Error, faults.Conflict, faults.Busy, faults.Reset, faults.Lost} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -150,9 +150,9 @@ func TestEachCallOfAnInstallFailsOnce(t *testing.T) {
 	}
 }
 
-// TestOneCallOfAnInstallFails has one call of an install fail alone: every twelfth, in turn in another way. That all of them
-// may fail is for TestEachCallOfAnInstallFailsOnce.
-func TestOneCallOfAnInstallFails(t *testing.T) {
+// TestOneRequestOfAnInstallFails has one call of an install fail alone: every twelfth, in turn in another way. That all of them
+// may fail is for TestEachRequestOfAnInstallFailsOnce.
+func TestOneRequestOfAnInstallFails(t *testing.T) {
 	t.Parallel()
 	ways := []faults.Fault{faults.Error, faults.Conflict, faults.Reset, faults.Lost}
 	c := newCluster(t)
@@ -192,10 +192,10 @@ func (c *cluster) firstDeath(apart int) int {
 	return k
 }
 
-// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after every eighth of its writes, with further networks
+// TestOperatorKilledDuringAnInstallConverges kills an operator after every eighth of its writes, with further networks
 // of pods after every 24th, and looks at what it has left and at where the next one ends. Package operator's own test does so after each, with a
 // smaller network.
-func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.T) {
+func TestOperatorKilledDuringAnInstallConverges(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		network func() *operatorv1.Network
@@ -219,9 +219,9 @@ func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.
 	}
 }
 
-// TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges takes kube-proxy away and changes flannel, and kills an
+// TestOperatorKilledDuringAChangeConverges takes kube-proxy away and changes flannel, and kills an
 // operator after every eighth of its writes.
-func TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges(t *testing.T) {
+func TestOperatorKilledDuringAChangeConverges(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	install := func() { c.create(newNetwork()) }

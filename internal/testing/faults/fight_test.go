@@ -64,7 +64,7 @@ func agents() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: "flannel-config"}}
 }
 
-func TestWhoKeepsChangingAnObjectIsNamedAndNotFoughtWith(t *testing.T) {
+func TestConflictingClientIsNamedAndRetriedWithBackOff(t *testing.T) {
 	t.Parallel()
 	for _, other := range []struct{ manager, sentence string }{
 		{"kubectl-edit", "ConfigMap openshift-flannel/flannel-config is being modified by kubectl-edit; "},
@@ -118,9 +118,9 @@ func errorOf(err error) string {
 	return ""
 }
 
-// TestFieldsOfOthersSurviveAStormOfWrites has a third party write to the operator's objects fifty times a second while it
+// TestFieldsOfOtherManagersSurviveManyWrites has a third party write to the operator's objects fifty times a second while it
 // installs and changes them.
-func TestFieldsOfOthersSurviveAStormOfWrites(t *testing.T) {
+func TestFieldsOfOtherManagersSurviveManyWrites(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.create(newNetwork())

@@ -77,9 +77,9 @@ func (c *cluster) makeRoom(etcd *clientv3.Client) error {
 	return nil
 }
 
-// TestAnEtcdThatIsFullIsWaitedFor fills the etcd of the API server, which then takes nothing but deletions. What is deleted
+// TestFullEtcdIsWaitedFor fills the etcd of the API server, which then takes nothing but deletions. What is deleted
 // meanwhile comes back when there is room.
-func TestAnEtcdThatIsFullIsWaitedFor(t *testing.T) {
+func TestFullEtcdIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, apitest.Options{EtcdQuota: 128 << 20})
 	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Etcd}})

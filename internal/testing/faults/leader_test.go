@@ -88,9 +88,9 @@ func state(pid int) string {
 	return after[:1]
 }
 
-// TestLeaderThatIsStoppedInTheMiddleIsReplaced stops the process of a leader in the middle of an install, lets another one
+// TestSuspendedLeaderIsReplaced stops the process of a leader in the middle of an install, lets another one
 // take over, and has the first go on.
-func TestLeaderThatIsStoppedInTheMiddleIsReplaced(t *testing.T) {
+func TestSuspendedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, apitest.Options{Audit: true})
 	c.create(newNetwork())
@@ -138,7 +138,7 @@ func TestLeaderThatIsStoppedInTheMiddleIsReplaced(t *testing.T) {
 	c.reaches(heir, want, "the old leader woke")
 }
 
-func TestLeaseThatIsDeletedIsMadeAgain(t *testing.T) {
+func TestDeletedLeaseIsRecreated(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	held := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "network-operator-lock"}, Spec: coordinationv1.LeaseSpec{

@@ -32,10 +32,10 @@ func restarted(o *operator.Options) { o.Identity = podName }
 // podName is the name of the pod in which an operator is started again.
 const podName = "network-operator-0"
 
-// TestAPIServerThatIsGoneIsWaitedFor takes the API server away from an operator for as long as several leases last. The operator
+// TestUnavailableAPIServerIsWaitedFor takes the API server away from an operator for as long as several leases last. The operator
 // ends when it cannot renew its lease and is started again; it asks seldom meanwhile, calls nothing Degraded that is not,
 // and does at once what was asked for when the server is back.
-func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
+func TestUnavailableAPIServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
@@ -124,9 +124,9 @@ func TestWatchesThatEndMissNothing(t *testing.T) {
 	}
 }
 
-// TestALittleOfEverythingGoesWrong has a twentieth of all calls fail, a fifth be put off, and a twentieth get lost, with the
+// TestRandomRequestFaults has a twentieth of all calls fail, a fifth be put off, and a twentieth get lost, with the
 // same luck each time.
-func TestALittleOfEverythingGoesWrong(t *testing.T) {
+func TestRandomRequestFaults(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.create(newNetwork())
@@ -152,8 +152,8 @@ func TestALittleOfEverythingGoesWrong(t *testing.T) {
 	t.Logf("%d calls", len(p.line.Calls()))
 }
 
-// TestWhatHappensWhileNobodyWorksIsSeenAfterwards changes and deletes objects while no operator runs.
-func TestWhatHappensWhileNobodyWorksIsSeenAfterwards(t *testing.T) {
+// TestChangesWithoutARunningOperatorAreDetected changes and deletes objects while no operator runs.
+func TestChangesWithoutARunningOperatorAreDetected(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.create(newNetwork())

@@ -50,7 +50,7 @@ func (c *cluster) webhook(handler http.HandlerFunc) *admissionregistrationv1.Val
 	return hook
 }
 
-func TestWebhookOfOthersIsNamedAndHoldsUpNothingElse(t *testing.T) {
+func TestThirdPartyWebhookIsNamedAndBlocksNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, condition, sentence string

@@ -21,7 +21,7 @@ var cluster = openshift.Cluster{
 	APIServer: netip.MustParseAddrPort("10.89.0.11:6443"), ControlPlanes: 1, Workers: 2,
 }
 
-func TestBornObjectsAreAccepted(t *testing.T) {
+func TestBootstrapObjectsAreAccepted(t *testing.T) {
 	server := apitest.Shared(t)
 	objects, err := openshift.Objects(cluster)
 	if err != nil {

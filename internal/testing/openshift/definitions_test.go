@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-func TestEveryKindHasItsDefinition(t *testing.T) {
+func TestEveryKindHasItsCRD(t *testing.T) {
 	files, err := openshift.ModuleFiles(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

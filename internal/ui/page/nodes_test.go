@@ -55,7 +55,7 @@ func pod(namespace, name, node string, ready corev1.ConditionStatus, ips ...stri
 	return p
 }
 
-func TestTheStateOfANodeIsTheWorstThatIsWrong(t *testing.T) {
+func TestStateOfANodeIsItsWorstProblem(t *testing.T) {
 	cordoned := func(n *corev1.Node) { n.Spec.Unschedulable = true }
 	for _, row := range []struct {
 		why   string
@@ -127,7 +127,7 @@ func apply(p Nodes, c NodeChanges) Nodes {
 	return out
 }
 
-func TestChangesLeadFromOneDocumentToTheNext(t *testing.T) {
+func TestChangesTransformOneDocumentIntoTheNext(t *testing.T) {
 	a, b, c, down := node("a", "True"), node("b", "True"), node("c", "True"), node("b", "False")
 	for _, row := range []struct {
 		why             string

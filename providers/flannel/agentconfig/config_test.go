@@ -23,7 +23,7 @@ func valid(changes ...func(*agentconfig.Config)) agentconfig.Config {
 	return c
 }
 
-func TestDecodeFillsDefaultsAndRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestDecodeFillsDefaultsAndRefusesUnknownFields(t *testing.T) {
 	const least = `{"version":1,"etcd":{"endpoints":["https://192.0.2.10:2379"]},"network":{"ipv4":"10.128.0.0/14","ipv4SubnetLen":23}}`
 	got, err := agentconfig.Decode([]byte(least))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestDecodeFillsDefaultsAndRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestValidateNamesEveryMistakeAtOnce(t *testing.T) {
+func TestValidateReportsAllErrorsAtOnce(t *testing.T) {
 	type change = func(*agentconfig.Config)
 	for _, tt := range []struct {
 		why    string

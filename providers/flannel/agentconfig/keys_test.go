@@ -13,7 +13,7 @@ import (
 
 const prefix = "/coreos.com/network"
 
-func TestSubnetKeysAreFlannelsOwn(t *testing.T) {
+func TestSubnetKeysMatchFlannel(t *testing.T) {
 	for _, tt := range []struct{ v4, v6, want string }{
 		{"10.1.15.0/24", "", "10.1.15.0-24"},
 		{"10.1.15.0/24", "fd00:1::/64", "10.1.15.0-24&fd00:1::-64"},

@@ -45,7 +45,7 @@ func TestReservationsAndStatusRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDecodeReservationRefusesWhatCannotBeHeld(t *testing.T) {
+func TestDecodeReservationRefusesInvalidReservations(t *testing.T) {
 	for _, tt := range []struct{ why, in string }{
 		{"nothing", ``},
 		{"no node", `{"subnet":"10.1.15.0/24"}`},
@@ -63,7 +63,7 @@ func TestDecodeReservationRefusesWhatCannotBeHeld(t *testing.T) {
 	}
 }
 
-func TestFlannelItselfReadsTheNetworkConfig(t *testing.T) {
+func TestUpstreamFlannelReadsTheNetworkConfig(t *testing.T) {
 	c := valid(func(c *agentconfig.Config) {
 		c.Backend = agentconfig.Backend{Type: "vxlan", VNI: 7, Port: 8472}
 		c.Network.IPv6, c.Network.IPv6SubnetLen = netip.MustParsePrefix("fd00:10::/48"), 64

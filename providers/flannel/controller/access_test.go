@@ -133,8 +133,8 @@ func refused(err error) bool {
 	return false
 }
 
-// TestANodeMayWriteItsOwnKeysAndNothingElse is the table of attacks from a compromised node.
-func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
+// TestNodeMayWriteOnlyItsOwnKeys is the table of attacks from a compromised node.
+func TestNodeMayWriteOnlyItsOwnKeys(t *testing.T) {
 	g := newGuarded(t)
 	root, raw := g.operator(), g.client(etcdcluster.RootUser)
 	own, other := g.grant(root, "own", 66), g.grant(root, "other", 20)

@@ -32,9 +32,9 @@ func (w *world) nodeCertificate(node string) map[string][]byte {
 	return map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key, etcdcluster.BundleKey: r.Bundle().PEM()}
 }
 
-// TestAClusterWithOneCertificateForAllMovesToOneForEachNode plays the agents of an earlier version, which share a
+// TestMigrationFromASharedToPerNodeCertificates plays the agents of an earlier version, which share a
 // certificate and choose their subnets, and then those of this one.
-func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
+func TestMigrationFromASharedToPerNodeCertificates(t *testing.T) {
 	w := newWorld(t, &operatorv1.FlannelConfig{})
 	w.Node("a", 1, true)
 	w.Node("b", 2, false)

@@ -72,7 +72,7 @@ func tell(t *testing.T, etcd etcdclient.Etcd, s agentconfig.AgentStatus) {
 	put(t, etcd, agentconfig.AgentKey(prefix, s.Node), value)
 }
 
-func TestReservationsGoWithTheirNodes(t *testing.T) {
+func TestReservationsAreDeletedWithTheirNodes(t *testing.T) {
 	w, etcd := plain(t)
 	stays, leaves := w.Node("stays", 1, false), w.Node("leaves", 2, false)
 	w.Until("the network configuration is written", func() bool { return kept(t, etcd)["config"] != "" })
@@ -105,7 +105,7 @@ func TestReservationsGoWithTheirNodes(t *testing.T) {
 	}
 }
 
-func TestANodeThatComesBackWithinTheGraceKeepsItsSubnet(t *testing.T) {
+func TestNodeThatReturnsWithinTheGracePeriodKeepsItsSubnet(t *testing.T) {
 	w, etcd := plain(t)
 	w.Node("n", 1, false)
 	w.Until("the network configuration is written", func() bool { return kept(t, etcd)["config"] != "" })
@@ -153,7 +153,7 @@ func TestThePrefixOfAnotherClusterIsNotChanged(t *testing.T) {
 	w.Until("it is taken over once no one uses it", func() bool { return strings.Contains(kept(t, etcd)["config"], "10.128.0.0/14") && len(w.Findings) == 0 })
 }
 
-func TestAForcedChangeOfTheNetworkTakesOurOwnLeasesAlong(t *testing.T) {
+func TestForcedChangeOfTheNetworkDeletesOwnLeases(t *testing.T) {
 	w, etcd := plain(t)
 	w.Node("n", 1, false)
 	w.Until("the network configuration is written", func() bool { return kept(t, etcd)["config"] != "" })
@@ -165,7 +165,7 @@ func TestAForcedChangeOfTheNetworkTakesOurOwnLeasesAlong(t *testing.T) {
 	}
 }
 
-func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
+func TestErrorsOfAgentsNameNodeAndPeer(t *testing.T) {
 	ready := func(name string) etcdmanager.Node {
 		n := etcdmanager.Node{Ready: true}
 		n.Name = name
@@ -204,7 +204,7 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 	}
 }
 
-func TestComplaintsOfManyNodesStayReadable(t *testing.T) {
+func TestErrorsOfManyNodesAreSummarized(t *testing.T) {
 	nodes, s := map[string]etcdmanager.Node{}, store{agents: map[string]agent{}}
 	for i := range 100 {
 		name := fmt.Sprintf("n%02d", i)

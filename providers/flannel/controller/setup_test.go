@@ -18,9 +18,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// TestTheLoopHearsOfAgentsAtOnce runs the loop in a manager, as the operator does: what an agent writes to etcd is
+// TestReportsOfAgentsTriggerAReconcile runs the loop in a manager, as the operator does: what an agent writes to etcd is
 // told without waiting for the next look.
-func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
+func TestReportsOfAgentsTriggerAReconcile(t *testing.T) {
 	w, etcd := plain(t)
 	w.Node("n", 1, false)
 	w.Apply()

@@ -71,7 +71,7 @@ func TestRealPluginsStartPodsWithTheConfiguration(t *testing.T) {
 	pings(t, pod1, netip.MustParseAddr(gateway), 10*time.Second)
 }
 
-func TestNoConfigurationIsWrittenBeforeThePluginsAreThere(t *testing.T) {
+func TestConfigurationIsWrittenAfterThePluginsAreInstalled(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.config.CNI.BinDir = t.TempDir()

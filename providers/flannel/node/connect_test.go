@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestAddressesThatDoNotAnswerAreReported(t *testing.T) {
+func TestUnreachableAddressesAreReported(t *testing.T) {
 	timeout := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	now := time.Unix(0, 0)

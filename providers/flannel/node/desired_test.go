@@ -98,7 +98,7 @@ func TestDesiredKernelStateFollowsFromLeases(t *testing.T) {
 }
 
 // The routes are our own work, so that they can be repaired and reported; flannel's own backend is the measure.
-func TestHostGWRoutesAreFlannelsOwn(t *testing.T) {
+func TestHostGWRoutesMatchFlannel(t *testing.T) {
 	l := peerLease("10.1.20.0/24", "192.168.0.200", "", "", "host-gw", "")
 	ours := desire(admission{Network: single().Network, Backend: "host-gw"}, links{IPv4: "lo"}, []store.Lease{l}).Routes[0]
 
@@ -177,7 +177,7 @@ func TestConfigurationFiles(t *testing.T) {
 	}
 }
 
-func TestSubnetEnvIsWhatFlannelItselfWrites(t *testing.T) {
+func TestSubnetEnvMatchesFlannel(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
 		config agentconfig.Config
@@ -238,7 +238,7 @@ func TestStateRoundTripsAndFitsOnlyItsOwnNetwork(t *testing.T) {
 	}
 }
 
-func TestAnInterfaceThatTheNodeDoesNotHaveIsNamedWithThoseThatItHas(t *testing.T) {
+func TestUnknownInterfaceErrorListsTheExistingOnes(t *testing.T) {
 	_, err := chosenInterface("nosuch9", "cni0")
 	if err == nil || !strings.Contains(err.Error(), `this node has no interface "nosuch9"; set spec.defaultNetwork.flannelConfig.interface to one that every node has (this one has `) {
 		t.Errorf("the error is %v", err)

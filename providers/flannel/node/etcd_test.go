@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-func TestTrafficGoesOnWithoutEtcdAlsoAfterARestart(t *testing.T) {
+func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
@@ -55,7 +55,7 @@ func TestTrafficGoesOnWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	}
 }
 
-func TestANodeThatReturnsAfterItsLeaseEndedHasTheSameSubnet(t *testing.T) {
+func TestReturningNodeHasTheSameSubnetAfterItsLeaseExpired(t *testing.T) {
 	seg := newSegment(t)
 	one := seg.node("node1", "192.168.0.100")
 	one.ready()
@@ -72,7 +72,7 @@ func TestANodeThatReturnsAfterItsLeaseEndedHasTheSameSubnet(t *testing.T) {
 	}
 }
 
-func TestALeaseThatIsTakenAwayIsTakenAgainWithoutARestart(t *testing.T) {
+func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
@@ -110,7 +110,7 @@ func (s *segment) revoke(key string) {
 	}
 }
 
-func TestAnEtcdThatLostEverythingTakesNoRouteAway(t *testing.T) {
+func TestEmptyEtcdRemovesNoRoute(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
@@ -146,7 +146,7 @@ func TestANodeStartsBeforeEtcdDoes(t *testing.T) {
 	m.waitReady()
 }
 
-func TestANodeWhoseSubnetAnotherHoldsSaysSo(t *testing.T) {
+func TestSubnetHeldByAnotherNodeIsReported(t *testing.T) {
 	seg := newSegment(t)
 	key := prefix + "/subnets/10.1.15.0-24"
 	seg.put(key, `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
@@ -164,7 +164,7 @@ func TestANodeWhoseSubnetAnotherHoldsSaysSo(t *testing.T) {
 }
 
 // A firewall drops what a node sends to one of two members: the agent works with the other, and its report names the address.
-func TestAnAddressOfEtcdThatIsDroppedIsReported(t *testing.T) {
+func TestFirewalledEtcdAddressIsReported(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	dropped := gateway + ":2399"

@@ -93,8 +93,8 @@ func interrupt(t *testing.T, ping *exec.Cmd) {
 	_ = ping.Wait() // its status reports lost packets, and so does what it says
 }
 
-// TestANodeThatStartsWhileEtcdIsAwayGoesOnInALargerNetwork: what it kept is of the smaller one.
-func TestANodeThatStartsWhileEtcdIsAwayGoesOnInALargerNetwork(t *testing.T) {
+// TestNodeThatStartsWithoutEtcdContinuesInALargerNetwork: what it kept is of the smaller one.
+func TestNodeThatStartsWithoutEtcdContinuesInALargerNetwork(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.config.Network.IPv4 = netip.MustParsePrefix("10.2.0.0/22")
@@ -113,8 +113,8 @@ func TestANodeThatStartsWhileEtcdIsAwayGoesOnInALargerNetwork(t *testing.T) {
 	}
 }
 
-// TestRulesOfTheSmallerNetworkGo: with iptables, flannel's package leaves rules that it finds where they are.
-func TestRulesOfTheSmallerNetworkGo(t *testing.T) {
+// TestRulesOfTheSmallerNetworkAreRemoved: with iptables, flannel's package leaves rules that it finds where they are.
+func TestRulesOfTheSmallerNetworkAreRemoved(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.config.Network.IPv4 = netip.MustParsePrefix("10.2.0.0/22")

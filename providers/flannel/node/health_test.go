@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-func TestTheReportOmitsWhatKeepsItFromArriving(t *testing.T) {
+func TestReportOmitsErrorsThatPreventItsDelivery(t *testing.T) {
 	var v view
 	for about, text := range map[agent.Topic]string{topicRoutes: "b", topicLease: "a", topicEtcd: "away", topicMembers: "silent"} {
 		v.Problems, _ = v.Problems.Set(about, errors.New(text))

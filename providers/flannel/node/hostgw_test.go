@@ -15,7 +15,7 @@ import (
 // The table is OKD's, with two differences. It gives each node itself as its default gateway, which the kernel
 // refuses (the gateway is the segment's here), and it leaves out the route of the nodes' own link, without which
 // there would be no way to the other node.
-func TestTwoNodesHaveTheRoutesOfTheDocument(t *testing.T) {
+func TestRoutesOfTwoNodesMatchTheDocumentation(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	seg.reserve("node1", "10.1.15.0/24")
@@ -52,7 +52,7 @@ func TestTwoNodesHaveTheRoutesOfTheDocument(t *testing.T) {
 	}
 }
 
-func TestAPeersRouteIsThereWithinASecondAndGoesWithIt(t *testing.T) {
+func TestPeerRouteIsAddedWithinASecondAndRemovedWithThePeer(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.ready()
@@ -64,7 +64,7 @@ func TestAPeersRouteIsThereWithinASecondAndGoesWithIt(t *testing.T) {
 	m.hasRoute("10.1.77.0/24 via 192.168.0.78 dev eth0", false, time.Second)
 }
 
-func TestADeletedRouteIsBackWithinTwoSeconds(t *testing.T) {
+func TestDeletedRouteIsRestoredWithinTwoSeconds(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
@@ -81,7 +81,7 @@ func TestADeletedRouteIsBackWithinTwoSeconds(t *testing.T) {
 	one.hasRoute(to(two), true, 2*time.Second)
 }
 
-func TestRoutesOfNodesThatWentWhileTheAgentWasDownAreRemoved(t *testing.T) {
+func TestRoutesOfNodesDeletedWhileTheAgentWasDownAreRemoved(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
@@ -126,7 +126,7 @@ func TestAPeerOnAnotherLinkIsReportedByName(t *testing.T) {
 	near.reports("no peer any more", 5*time.Second, func(s agentconfig.AgentStatus) bool { return len(s.OffLink) == 0 })
 }
 
-func TestFilesAreWrittenAndNoOthersTouched(t *testing.T) {
+func TestOnlyOwnFilesAreWritten(t *testing.T) {
 	seg := newSegment(t)
 	seg.reserve("node1", "10.1.15.0/24")
 	m := seg.node("node1", "192.168.0.100")

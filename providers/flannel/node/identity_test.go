@@ -75,7 +75,7 @@ func identityAgent(t *testing.T, dir string, c *ca) *flanneld {
 	return a
 }
 
-func TestAnAgentGetsACertificateOfItsOwnAndKeepsIt(t *testing.T) {
+func TestAgentGetsAndKeepsItsOwnCertificate(t *testing.T) {
 	dir, c := t.TempDir(), newCA(t)
 	a := identityAgent(t, dir, c)
 	if pair, _ := a.identity.Get(); pair != nil {
@@ -120,7 +120,7 @@ func TestAnAgentGetsACertificateOfItsOwnAndKeepsIt(t *testing.T) {
 	}
 }
 
-func TestARequestOutlivesTheAgentUntilItIsRefused(t *testing.T) {
+func TestRequestIsKeptAcrossRestartsUntilRefused(t *testing.T) {
 	dir, c := t.TempDir(), newCA(t)
 	c.authority, c.refuse = newCA(t).authority, false
 	a := identityAgent(t, dir, newCA(t)) // trusts another CA than the one that signs
@@ -150,7 +150,7 @@ func (u unanswered) Sign(ctx context.Context, name string, request []byte) ([]by
 	return nil, context.DeadlineExceeded
 }
 
-func TestACertificateIsDueAtHalfOfItsLife(t *testing.T) {
+func TestCertificateIsRenewedAtHalfItsLifetime(t *testing.T) {
 	c := newCA(t)
 	own := identity(single(), "node1")
 	key, err := own.NewKey()

@@ -120,7 +120,7 @@ func TestOneNodeCannotTakeTheTrafficOfAnother(t *testing.T) {
 	}
 }
 
-func TestWhoWinsOfLeasesThatContradictOneAnother(t *testing.T) {
+func TestConflictingLeases(t *testing.T) {
 	const mac = "02:00:00:00:00:20"
 	single, double := hostGWLease("10.1.20.0/24", "192.168.0.20"), peerLease("10.1.20.0/24", "192.168.0.66", "fd00:10:0:20::/64", "fd00::66", "host-gw", "")
 	moved := vxlanLease("10.1.66.0/24", "192.168.0.66", mac)

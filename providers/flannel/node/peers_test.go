@@ -62,7 +62,7 @@ func TestPeersFollowSnapshotsAndEvents(t *testing.T) {
 	}
 }
 
-func TestPeersAreKeptWhenTheNodesOwnLeaseWentToo(t *testing.T) {
+func TestPeersAreKeptWhenTheNodesOwnLeaseIsLostToo(t *testing.T) {
 	own := peerLease("10.1.15.0/24", "192.168.0.100", "", "", "host-gw", "")
 	a := peerLease("10.1.20.0/24", "192.168.0.200", "", "", "host-gw", "")
 	known := peers{}.withSnapshot(snapshot(1, 10, own, a), own.Key, false)
@@ -80,7 +80,7 @@ func TestPeersAreKeptWhenTheNodesOwnLeaseWentToo(t *testing.T) {
 	}
 }
 
-func TestATenureIsLostWhenItsLeaseIsGoneOrAnothers(t *testing.T) {
+func TestTenureEndsWhenItsLeaseIsDeletedOrTaken(t *testing.T) {
 	own := peerLease("10.1.15.0/24", "192.168.0.100", "", "", "host-gw", "")
 	other := peerLease("10.1.15.0/24", "192.168.0.200", "", "", "host-gw", "")
 	held := holding{desired: &own.Attrs, key: own.Key, id: 7, revision: 20}

@@ -23,9 +23,9 @@ func (m *machine) step(number, mtu, routable int) {
 	m.reports(fmt.Sprintf("step %d", number), 20*time.Second, func(s agentconfig.AgentStatus) bool { return s.Step == number && s.MTU == mtu })
 }
 
-// TestPodsThatRunFollowAChangeOfTheMTU goes from 1450 to 1400 and back as the operator does: at every moment the nodes
+// TestRunningPodsFollowAChangeOfTheMTU goes from 1450 to 1400 and back as the operator does: at every moment the nodes
 // are one step apart, and whole packets of the sender's own length arrive.
-func TestPodsThatRunFollowAChangeOfTheMTU(t *testing.T) {
+func TestRunningPodsFollowAChangeOfTheMTU(t *testing.T) {
 	one, two := vxlanPair(t)
 	pod1, addr1 := one.pod("cni0")
 	pod2, addr2 := two.pod("cni0")

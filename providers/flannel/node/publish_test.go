@@ -18,7 +18,7 @@ import (
 )
 
 // What reaches no member cannot report that: its report ends, and the operator names the node.
-func TestAReportLastsWhileItsAgentReachesEtcd(t *testing.T) {
+func TestReportIsKeptWhileItsAgentReachesEtcd(t *testing.T) {
 	client := etcdtest.Start(t, netns.New(t, "etcd").Path(), "127.0.0.1").Client()
 	config := single()
 	config.StateDir = t.TempDir()

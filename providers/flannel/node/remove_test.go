@@ -45,7 +45,7 @@ func (m *machine) pristine(routes []string) {
 	}
 }
 
-func TestACleanedNodeIsAsItWas(t *testing.T) {
+func TestCleanupRestoresTheNode(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	before := one.routes()
@@ -69,7 +69,7 @@ func TestACleanedNodeIsAsItWas(t *testing.T) {
 	two.cleanup()
 }
 
-func TestACleanedNodeHasNoTunnel(t *testing.T) {
+func TestCleanupRemovesTheTunnel(t *testing.T) {
 	one, _ := vxlanPair(t)
 	one.until("there is a tunnel", 5*time.Second, func() (string, bool) {
 		out, err := one.netns.Try("ip", "link", "show", "flannel.7")

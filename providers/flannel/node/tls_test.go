@@ -42,7 +42,7 @@ func issue(t *testing.T, dir string, from *certs.CA, trusted ...*certs.CA) etcdt
 	return files
 }
 
-func TestANewAuthorityIsTakenUpWithoutARestart(t *testing.T) {
+func TestNewCAIsUsedWithoutARestart(t *testing.T) {
 	former, next := authority(t, "former"), authority(t, "next")
 	server, client := t.TempDir(), t.TempDir()
 	seg := newSegmentTLS(t, issue(t, server, former, former))

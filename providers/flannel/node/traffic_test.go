@@ -51,7 +51,7 @@ func connect(t *testing.T, from netns.Namespace, address string) {
 	}
 }
 
-func TestPodsAreHiddenOutsideTheNetworkOnly(t *testing.T) {
+func TestOnlyTrafficThatLeavesTheNetworkIsMasqueraded(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
@@ -88,7 +88,7 @@ func TestPodsAreHiddenOutsideTheNetworkOnly(t *testing.T) {
 	}
 }
 
-func TestWithoutMasqueradingPodsAreSeenAsTheyAre(t *testing.T) {
+func TestPodAddressesAreVisibleWithoutMasquerading(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.ready() // with masquerading, so that there is something to remove
@@ -105,7 +105,7 @@ func TestWithoutMasqueradingPodsAreSeenAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestForwardingIsTurnedOn(t *testing.T) {
+func TestForwardingIsEnabled(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.netns.Run("sysctl", "-qw", "net.ipv4.ip_forward=0")

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
 )
 
-func TestSettingsGoThroughJSON(t *testing.T) {
+func TestSettingsRoundTripThroughJSON(t *testing.T) {
 	for _, etcd := range []etcdcluster.Settings{
 		{Managed: &etcdcluster.Managed{ClientPort: 12379, PeerPort: 12380, Image: "etcd"}}, {External: &etcdcluster.External{Endpoints: []string{"http://b", "http://a"}}},
 	} {
@@ -25,7 +25,7 @@ func TestSettingsGoThroughJSON(t *testing.T) {
 	}
 }
 
-func TestSettingsThatNobodyCouldActOnAreRefused(t *testing.T) {
+func TestUnusableSettingsAreRefused(t *testing.T) {
 	for _, text := range []string{"", "{}", "[]", `{"managed":{},"external":{}}`} {
 		if _, err := DecodeSettings(text); err == nil {
 			t.Errorf("%q was accepted", text)

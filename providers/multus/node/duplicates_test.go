@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
-func TestAnAddressThatAnotherMachineHasIsReportedOnce(t *testing.T) {
+func TestDuplicateAddressIsReportedOnce(t *testing.T) {
 	node, pod := netns.New(t, "node"), netns.New(t, "pod")
 	node.Run("ip", "link", "add", "far0", "type", "veth", "peer", "name", "net1", "netns", pod.Name)
 	for _, ip := range []string{"192.0.2.9/24", "2001:db8::9/64"} {
@@ -63,7 +63,7 @@ func TestAnAddressThatAnotherMachineHasIsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestWhetherAnAddressIsTakenMayNotBeKnown(t *testing.T) {
+func TestDuplicateAddressDetectionMayBeInconclusive(t *testing.T) {
 	all := []attach.Saved{{Sandbox: "c1", Networks: []wire.Network{{Name: "ns/lan", Interface: "net1", Result: json.RawMessage(`{"cniVersion":"1.0.0","ips":[{"address":"192.0.2.9/24"}]}`)},
 		{Name: "ns/two", Interface: "net2", Result: json.RawMessage(`{`)}}}}
 	for why, failure := range map[string]error{"the sandbox ends": fs.ErrNotExist, "the kernel refuses": errors.New("not permitted")} {

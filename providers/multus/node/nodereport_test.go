@@ -30,7 +30,7 @@ func TestPodsOnFurtherNetworksAreCountedByType(t *testing.T) {
 	}
 }
 
-func TestAReportIsWrittenWhenItMatters(t *testing.T) {
+func TestReportIsWrittenOnRelevantChanges(t *testing.T) {
 	for _, tc := range []struct {
 		why, last, next string
 		since           time.Duration

@@ -162,7 +162,7 @@ func described(p wire.Plan) string {
 }
 
 // A runtime that passes no annotations has the daemon read the pod; it must be the very one.
-func TestThePodIsTheOneOfTheSandbox(t *testing.T) {
+func TestPodIsThatOfTheSandbox(t *testing.T) {
 	f := newFixture(t, []*corev1.Pod{
 		pod("ns", "p", "u1", networks("a")), pod("ns", "static", "mirror", map[string]string{wire.AnnotationNetworks: "a", annotationStatic: "hash"}),
 	}, definitionOf("ns", "a", macvlan))
@@ -182,7 +182,7 @@ func TestThePodIsTheOneOfTheSandbox(t *testing.T) {
 	}
 }
 
-func TestWithoutTheAPIAKnownDefinitionServes(t *testing.T) {
+func TestCachedDefinitionIsUsedWithoutAPIServer(t *testing.T) {
 	f := newFixture(t, nil)
 	f.dyn.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("connection refused")
@@ -282,7 +282,7 @@ func forbidden() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("policy"))
 }
 
-func TestAListOfTheNodeIsPreferred(t *testing.T) {
+func TestConfigurationListsArePreferred(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"10-other.conflist": `{"cniVersion":"1.0.0","name":"a-other","plugins":[{"type":"tap"}]}`,

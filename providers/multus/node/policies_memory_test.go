@@ -11,7 +11,7 @@ import (
 )
 
 // A policy becomes invalid, and its daemon, or its node, starts again.
-func TestTheLastValidFormOfAPolicySurvivesARestart(t *testing.T) {
+func TestLastValidPolicySurvivesARestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policies")
 	object := func(networks string) []*unstructured.Unstructured {
 		return []*unstructured.Unstructured{{Object: map[string]any{

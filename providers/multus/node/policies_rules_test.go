@@ -164,7 +164,7 @@ func (n *policyNode) peer(name, address string) {
 	n.e.objects.note(before, read)
 }
 
-func TestRulesThatAnotherProgramChangesAreRestored(t *testing.T) {
+func TestRulesChangedByAThirdPartyAreRestored(t *testing.T) {
 	n := newPolicyNode(t)
 	n.lan(macvlanConfig)
 	n.policy("deny", "lan", denyAll)
@@ -219,7 +219,7 @@ func TestCHECKComparesTheRules(t *testing.T) {
 	}
 }
 
-func TestAPolicyWithErrorsIsReportedOnceWhereItMatters(t *testing.T) {
+func TestInvalidPolicyIsReportedOnceByNodesThatUseIt(t *testing.T) {
 	n := newPolicyNode(t)
 	n.lan(macvlanConfig)
 	n.policy("elsewhere", "other/Lan", denyAll)
@@ -245,7 +245,7 @@ func TestAPolicyWithErrorsIsReportedOnceWhereItMatters(t *testing.T) {
 	}
 }
 
-func TestAPodStartsUnderThePoliciesThatTheAPIServerHasNow(t *testing.T) {
+func TestPodStartsWithTheCurrentPolicies(t *testing.T) {
 	n := newPolicyNode(t)
 	n.lan(macvlanConfig)
 	n.policy("deny", "lan", denyAll)

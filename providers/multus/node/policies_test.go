@@ -178,7 +178,7 @@ const macvlanConfig = `{"cniVersion":"1.0.0","name":"lan","plugins":[{"type":"ma
 
 var denyAll = map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress", "Egress"}}
 
-// starts is how often a pod starts in TestAPodThatSendsAtOnceSendsNothingAgainstAPolicy. CNO_POLICY_STARTS=1000 is the promise; fewer show the same in less time.
+// starts is how often a pod starts in TestPoliciesApplyToTheFirstPacketOfAPod. CNO_POLICY_STARTS=1000 is the promise; fewer show the same in less time.
 func starts(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("CNO_POLICY_STARTS"))
@@ -188,7 +188,7 @@ func starts(t *testing.T) int {
 	return n
 }
 
-func TestAPodThatSendsAtOnceSendsNothingAgainstAPolicy(t *testing.T) {
+func TestPoliciesApplyToTheFirstPacketOfAPod(t *testing.T) {
 	n := newPolicyNode(t)
 	n.lan(macvlanConfig)
 	seen := n.count("192.0.2.1:9")

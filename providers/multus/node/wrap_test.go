@@ -65,7 +65,7 @@ func (d runtimeDir) inside() string {
 	return own.Name
 }
 
-func TestTheWrapperHasTheFileThatRuntimesWouldUse(t *testing.T) {
+func TestWrapperUsesTheFileThatRuntimesWouldUse(t *testing.T) {
 	wrapped, err := delegate.Wrap([]byte(theirs))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestTheWrapperHasTheFileThatRuntimesWouldUse(t *testing.T) {
 	}
 }
 
-func TestTheWrapperFollowsAndStays(t *testing.T) {
+func TestWrapperIsUpdatedAndKept(t *testing.T) {
 	d, w := runtimeDir{t, t.TempDir()}, wrapper{}
 	w.dir = d.dir
 	apply := func(want, problem string) {
@@ -133,7 +133,7 @@ func TestTheWrapperFollowsAndStays(t *testing.T) {
 	}
 }
 
-func TestTheDaemonFollowsAThirdPartysFileAndLeavesItsOwn(t *testing.T) {
+func TestDaemonFollowsTheThirdPartyFileAndKeepsItsWrapper(t *testing.T) {
 	f := newFixture(t, nil)
 	d := runtimeDir{t, t.TempDir()}
 	f.Config.ConfDirRuntime, f.board = d.dir, agent.NewBoard(status{}, slog.New(slog.DiscardHandler))
@@ -183,8 +183,8 @@ func TestAPodThatStartedWithoutTheShimIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestAPodOfAThirdPartysNetworkGetsFurtherOnes has a runtime use the file that the daemon makes of a third party's, whose network has both IP families.
-func TestAPodOfAThirdPartysNetworkGetsFurtherOnes(t *testing.T) {
+// TestPodOfAThirdPartyNetworkGetsFurtherNetworks has a runtime use the file that the daemon makes of a third party's, whose network has both IP families.
+func TestPodOfAThirdPartyNetworkGetsFurtherNetworks(t *testing.T) {
 	plugins := assets.Dir(t, "bridge", "macvlan", "host-local", "static")
 	node, sandbox, d := netns.New(t, "node"), netns.New(t, "pod"), runtimeDir{t, t.TempDir()}
 	node.Run("ip", "link", "add", "up0", "type", "veth", "peer", "name", "far0")

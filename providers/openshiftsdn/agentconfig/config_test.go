@@ -43,7 +43,7 @@ func TestTheAgentsReadWhatTheOperatorWrites(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsReported(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	for _, row := range []struct {
 		why    string
 		change func(*Config)

@@ -106,7 +106,7 @@ func TestNamespacesHaveVNIDs(t *testing.T) {
 	}
 }
 
-func TestNamespacesJoinAndPart(t *testing.T) {
+func TestNamespacesAreJoinedAndIsolated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentconfig.Multitenant)
 	for _, n := range []string{"a", "b", "c"} {

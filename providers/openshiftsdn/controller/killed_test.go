@@ -129,9 +129,9 @@ func (c killedStatus) Update(ctx context.Context, o client.Object, opts ...clien
 	return c.SubResourceWriter.Update(ctx, o, opts...)
 }
 
-// TestBeingKilledAtAnyWriteLosesNothing lets a cluster grow, change and shrink, while the controller is killed before and after each of its
+// TestKilledAtAnyWriteLosesNothing lets a cluster grow, change and shrink, while the controller is killed before and after each of its
 // writes. Then it is restarted once more, and writes nothing.
-func TestBeingKilledAtAnyWriteLosesNothing(t *testing.T) {
+func TestKilledAtAnyWriteLosesNothing(t *testing.T) {
 	t.Parallel()
 	a := &assassin{seen: map[string]int{}}
 	w := newWorld(t, agentconfig.Multitenant, func(c *controller.Config) {

@@ -63,7 +63,7 @@ func (w *world) marked(o client.Object, namespace, name string) bool {
 	return marked
 }
 
-func TestIdledServicesAreWoken(t *testing.T) {
+func TestIdledServicesAreUnidled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentconfig.NetworkPolicy)
 	w.namespace("shop")
@@ -104,7 +104,7 @@ func TestIdledServicesAreWoken(t *testing.T) {
 	w.event("db", "UnidleFailed", `Node "a" of group "", which cannot be scaled here`)
 }
 
-func TestOpenShiftWakesServicesItself(t *testing.T) {
+func TestOpenShiftUnidlesServicesItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentconfig.NetworkPolicy, func(c *controller.Config) { c.Network.OpenShift = true })
 	w.namespace("shop")

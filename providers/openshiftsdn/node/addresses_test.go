@@ -56,8 +56,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesAreGivenOnce: under changes in any order, no address has two owners, and none of the node or of the block's ends is given.
-func TestAddressesAreGivenOnce(t *testing.T) {
+// TestAddressesAreAssignedOnce: under changes in any order, no address has two owners, and none of the node or of the block's ends is given.
+func TestAddressesAreAssignedOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
 	a := newAddresses(t.TempDir(), "openshift-sdn", "worker-0", func() time.Time { return now })
 	block := netip.MustParsePrefix("10.128.2.0/27")

@@ -118,7 +118,7 @@ func stream(t *testing.T, from, to *pod) func() (lost, sent int) {
 	return func() (int, int) { close(stop); r := <-done; return r.lost, r.sent }
 }
 
-func TestWhatEndsAndStartsAgain(t *testing.T) {
+func TestRestartsOfProcesses(t *testing.T) {
 	_, one, two := running(t, agentconfig.NetworkPolicy)
 	a, b, far := one.pod("one", "a", nil), one.pod("one", "b", nil), two.pod("two", "far", nil)
 	nodetest.Reaches(t, a.Namespace, far.address, podMTU)

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-func TestAnOlderConfigurationThanThatOfThePodIsRefused(t *testing.T) {
+func TestConfigurationOlderThanThePodIsRefused(t *testing.T) {
 	c := agentconfig.Default()
 	c.MTU = 1450
 	for _, tc := range []struct {

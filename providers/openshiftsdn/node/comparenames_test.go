@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 )
 
-func TestNamesAreComparedWithWhatNameServersAnswer(t *testing.T) {
+func TestNamesAreComparedWithDNSResponses(t *testing.T) {
 	one, two := netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("198.51.100.2")
 	now := time.Unix(1_700_000_000, 0)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }

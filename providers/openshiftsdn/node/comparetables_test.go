@@ -60,8 +60,8 @@ func TestTablesThatDiffer(t *testing.T) {
 	}
 }
 
-// TestATableIsWrittenAgainThatAThirdPartyChangedMeanwhile: what the kernel has right after a table was written is compared with what was written.
-func TestATableIsWrittenAgainThatAThirdPartyChangedMeanwhile(t *testing.T) {
+// TestTableChangedByAThirdPartyIsRewritten: what the kernel has right after a table was written is compared with what was written.
+func TestTableChangedByAThirdPartyIsRewritten(t *testing.T) {
 	table := nftTable{
 		family: knftables.IPv4Family, name: "t", chains: []chain{{name: "forward", rules: []string{"udp dport { 1, 2 } drop", "ip saddr vmap @pods"}}},
 		collections: []collection{{name: "pods", isMap: true, elements: []element{{key: []string{"10.0.0.1"}}, {key: []string{"10.0.0.2"}}, {key: []string{"10.0.0.3"}}}}, {name: "seen", timeout: 1}},

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// TestWhatAThirdPartyUndoesRepeatedlyIsReported: the agent goes on restoring, reports the node's fights while they last, and no others.
-func TestWhatAThirdPartyUndoesRepeatedlyIsReported(t *testing.T) {
+// TestRepeatedThirdPartyChangesAreReported: the agent goes on restoring, reports the node's fights while they last, and no others.
+func TestRepeatedThirdPartyChangesAreReported(t *testing.T) {
 	c := newCluster(t, agentconfig.NetworkPolicy)
 	c.namespace("one", 10)
 	m := c.node()

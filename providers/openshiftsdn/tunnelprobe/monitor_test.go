@@ -32,7 +32,7 @@ func (n *node) probe(ctx context.Context, _ netip.Addr) error {
 	return errors.New("no answer")
 }
 
-func TestAFailedNodeIsNoticedInTime(t *testing.T) {
+func TestFailedNodeIsDetectedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{}
 		n.up.Store(true)

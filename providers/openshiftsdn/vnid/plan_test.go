@@ -270,9 +270,9 @@ func (l *life) plan() vnid.Plan {
 
 func (l *life) restart() { l.c.Held, l.c.Cursor, l.c.Record = nil, 0, vnid.Record{} }
 
-// TestAReleasedVNIDRests creates and deletes namespaces near the end of the range, where the allocation begins again, and beside VNIDs that
+// TestReleasedVNIDIsNotReusedAtOnce creates and deletes namespaces near the end of the range, where the allocation begins again, and beside VNIDs that
 // another controller gave. The controller is killed after any number of writes.
-func TestAReleasedVNIDRests(t *testing.T) {
+func TestReleasedVNIDIsNotReusedAtOnce(t *testing.T) {
 	l := &life{t: t, c: vnid.Cluster{Mode: agentconfig.Multitenant, Namespaces: namespaces("default"), Now: start}, have: map[string]*sdnv1.NetNamespace{}, left: map[uint32]time.Time{}}
 	l.have["default"] = recorded(`{"next":16776900}`)
 	for i := range 30 { // right behind the lowest VNID

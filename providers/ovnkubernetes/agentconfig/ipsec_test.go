@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestAReportIsReadAsItWasWritten(t *testing.T) {
+func TestReportRoundTrip(t *testing.T) {
 	r := Report{Phase: PhaseAccept, ESP: "userspace", Overhead: 73, Peers: 2, Missing: []string{"b"}, Problems: []string{"there are no keys with node b"}}
 	text, err := r.Encode()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
-func TestTheMTUIsReadAsItWasWritten(t *testing.T) {
+func TestMTURoundTrip(t *testing.T) {
 	for _, m := range []MTU{{MTU: 1400}, {MTU: 1400, Migration: &agentfile.MTUMigration{Step: 1, RoutableMTU: 1350}}} {
 		text, err := m.Encode()
 		if err != nil {

@@ -17,7 +17,7 @@ func variables(v map[string]string) func(string) string {
 	return func(name string) string { return v[name] }
 }
 
-func TestAnArgumentOverridesAVariableAndThatTheFile(t *testing.T) {
+func TestArgumentsOverrideVariablesAndVariablesTheFile(t *testing.T) {
 	file := []byte("[default]\nmtu=1300 \n")
 	for _, row := range []struct {
 		why       string
@@ -38,7 +38,7 @@ func TestAnArgumentOverridesAVariableAndThatTheFile(t *testing.T) {
 	}
 }
 
-func TestTheVariablesOfContainersAreEnough(t *testing.T) {
+func TestEnvironmentOfContainersIsSufficient(t *testing.T) {
 	c, err := config.Load(nil, variables(map[string]string{
 		"K8S_NODE": "a", "K8S_NODE_IP": "192.0.2.1", "K8S_APISERVER": "https://api.test:6443", "OVN_NORTH": "unix:/var/run/ovn/ovnnb_db.sock",
 		"OVN_SOUTH": "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642", "OVN_NET_CIDR": "10.128.0.0/14/23,fd01::/48/64", "OVN_SVC_CIDR": "172.30.0.0/16,fd02::/112",
@@ -69,7 +69,7 @@ func TestTheVariablesOfContainersAreEnough(t *testing.T) {
 	}
 }
 
-func TestEverythingThatIsNotValidIsNamed(t *testing.T) {
+func TestAllInvalidSettingsAreNamed(t *testing.T) {
 	for _, row := range []struct {
 		why, flag, value, want string
 	}{

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestOnlyWhatStaysIsFound(t *testing.T) {
+func TestOnlyPersistentDifferencesAreReported(t *testing.T) {
 	stale := func(what, detail string) Finding {
 		return Finding{Kind: Stale, Place: Ports, Object: "pod a/b", What: what, Detail: detail}
 	}
@@ -47,7 +47,7 @@ func TestOnlyWhatStaysIsFound(t *testing.T) {
 	}
 }
 
-func TestAContextEndsTheWait(t *testing.T) {
+func TestContextCancelsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -86,7 +86,7 @@ func TestAReportOfANodeIsBounded(t *testing.T) {
 	}
 }
 
-func TestEveryPlaceHasAWayOutAndEveryKindACause(t *testing.T) {
+func TestEveryPlaceHasAWayOutAndEveryKindHasACause(t *testing.T) {
 	for _, p := range []Place{Annotations, Northbound, Southbound, Chassis, Bindings, Records, Ports, Links, Management, Tunnels, Flows, IPsec} {
 		if p.WayOut() == "" {
 			t.Errorf("%s has no way out", p)

@@ -49,7 +49,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-func TestAddressesRestBeforeTheyAreUsedAgain(t *testing.T) {
+func TestReleasedAddressesAreNotReusedAtOnce(t *testing.T) {
 	a := newAddresses()
 	block := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}
 	first, _ := a.assign("a", block, nil)

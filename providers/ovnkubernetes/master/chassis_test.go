@@ -75,7 +75,7 @@ func TestNodesTakeOverTheirChassis(t *testing.T) {
 	}
 }
 
-func TestSouthboundServerThatRestartsIsOpenedAgain(t *testing.T) {
+func TestSouthboundDatabaseIsReopenedAfterARestart(t *testing.T) {
 	w := newWorld(t, apitest.Shared(t), "restart")
 	w.node("restart", "192.0.2.49")
 	w.waitOpen(true)

@@ -36,9 +36,9 @@ func (w *world) check() []string {
 	return found
 }
 
-// TestTheCheckFindsWhatIsStaleAndMissing plants rows of what does not exist in both databases, and deletes some of what does, while no master runs
+// TestCheckFindsStaleAndMissingRows plants rows of what does not exist in both databases, and deletes some of what does, while no master runs
 // that would repair them.
-func TestTheCheckFindsWhatIsStaleAndMissing(t *testing.T) {
+func TestCheckFindsStaleAndMissingRows(t *testing.T) {
 	server := apitest.Start(t, apitest.Options{WithoutProjectCRDs: true})
 	w := newWorld(t, server, "check")
 	w.node("check1", "192.0.2.65")
@@ -115,7 +115,7 @@ func TestTheCheckFindsWhatIsStaleAndMissing(t *testing.T) {
 	})
 }
 
-func TestTheCheckLeavesOutDatabasesThatDoNotLead(t *testing.T) {
+func TestCheckSkipsDatabasesOfStandbyMasters(t *testing.T) {
 	server := apitest.Shared(t)
 	w := newWorld(t, server, "elsewhere")
 	w.waitOpen(true)

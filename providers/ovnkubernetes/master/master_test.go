@@ -280,8 +280,8 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 	})
 }
 
-// TestASecondFamilyComesAndGoes adds IPv6 to a cluster and removes it. Pods that run keep what their interfaces have.
-func TestASecondFamilyComesAndGoes(t *testing.T) {
+// TestSecondIPFamilyIsAddedAndRemoved adds IPv6 to a cluster and removes it. Pods that run keep what their interfaces have.
+func TestSecondIPFamilyIsAddedAndRemoved(t *testing.T) {
 	server := apitest.Shared(t)
 	w := newWorld(t, server, "families")
 	both := w.config.Pools
@@ -333,8 +333,8 @@ func TestASecondFamilyComesAndGoes(t *testing.T) {
 	has(old, four)
 }
 
-// TestNoAddressIsGivenTwice creates and deletes pods in a small block, restarts the master meanwhile, and fills the block.
-func TestNoAddressIsGivenTwice(t *testing.T) {
+// TestNoAddressIsAssignedTwice creates and deletes pods in a small block, restarts the master meanwhile, and fills the block.
+func TestNoAddressIsAssignedTwice(t *testing.T) {
 	server := apitest.Shared(t)
 	w := newWorld(t, server, "twice")
 	w.node("twice", "192.0.2.9")
@@ -410,7 +410,7 @@ func TestAnotherInstanceTakesOver(t *testing.T) {
 	}
 }
 
-func TestALostLeaseClosesTheDatabaseAndEndsTheProcess(t *testing.T) {
+func TestLostLeaseClosesTheDatabaseAndExits(t *testing.T) {
 	server := apitest.Shared(t)
 	w := newWorld(t, server, "lost")
 	w.waitOpen(true)
@@ -434,7 +434,7 @@ func TestALostLeaseClosesTheDatabaseAndEndsTheProcess(t *testing.T) {
 	}
 }
 
-func TestAnInvalidAnnotationForMessagesHasAnEvent(t *testing.T) {
+func TestInvalidLoggingAnnotationHasAnEvent(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
 	w := newWorld(t, server, "messages")

@@ -55,9 +55,9 @@ func (p *pod) portOf() string {
 	return strings.TrimSpace(p.m.vsctl("--bare", "--columns=name", "find", "Interface", "external_ids:sandbox="+p.Namespace.Name))
 }
 
-// TestTheCheckOfANodeFindsWhatIsStaleAndMissing plants what belongs to nothing in Open vSwitch, the kernel and the agent's files, and removes some of
+// TestNodeCheckFindsStaleAndMissingState plants what belongs to nothing in Open vSwitch, the kernel and the agent's files, and removes some of
 // what belongs to a pod, while no agent runs that would repair it.
-func TestTheCheckOfANodeFindsWhatIsStaleAndMissing(t *testing.T) {
+func TestNodeCheckFindsStaleAndMissingState(t *testing.T) {
 	c := running(t)
 	one := c.nodes[0]
 	a, b, deleted := one.pod("a"), one.pod("b"), one.pod("deleted")

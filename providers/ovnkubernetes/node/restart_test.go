@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-func TestWhatEndsAndStartsAgain(t *testing.T) {
+func TestRestartsOfProcesses(t *testing.T) {
 	c := running(t)
 	one, two := c.nodes[0], c.nodes[1]
 	a, far := one.pod("a"), two.pod("far")
@@ -142,7 +142,7 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 	})
 }
 
-func TestAnEventSaysWhyAPodCannotStart(t *testing.T) {
+func TestEventHasTheReasonWhyAPodCannotStart(t *testing.T) {
 	c := newCluster(t)
 	m := c.node()
 	m.central()

@@ -109,8 +109,8 @@ func (w *world) runTrace(ctx context.Context, c provider.TraceCommand) (string, 
 	return string(out), nil
 }
 
-// TestTraceNamesWhatDecides: the steps that OVN itself reports agree with those that objects say, and name the policy and its rule.
-func TestTraceNamesWhatDecides(t *testing.T) {
+// TestTraceNamesTheDecidingPolicy: the steps that OVN itself reports agree with those that objects say, and name the policy and its rule.
+func TestTraceNamesTheDecidingPolicy(t *testing.T) {
 	in := cluster()
 	in.Pods[0].Labels = map[string]string{"app": "client"}
 	in.Pods[1].Labels = map[string]string{"app": "closed"}

@@ -29,8 +29,8 @@ func (w *world) loggedRules() (logged []string, others int) {
 	return logged, others
 }
 
-// TestMessagesOfNamespaces writes rows into a real database: messages are those of the policies of a namespace, and go with its annotation.
-func TestMessagesOfNamespaces(t *testing.T) {
+// TestPolicyLoggingOfNamespaces writes rows into a real database: messages are those of the policies of a namespace, and go with its annotation.
+func TestPolicyLoggingOfNamespaces(t *testing.T) {
 	w := start(t, policyCluster())
 	for _, namespace := range []string{"one", "two"} {
 		w.in.Policies = append(w.in.Policies, &networkingv1.NetworkPolicy{
@@ -66,8 +66,8 @@ func TestMessagesOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestMessagesChangeStepByStep: the rate alone changes the meter, an annotation the rules of its namespace.
-func TestMessagesChangeStepByStep(t *testing.T) {
+// TestPolicyLoggingChangesIncrementally: the rate alone changes the meter, an annotation the rules of its namespace.
+func TestPolicyLoggingChangesIncrementally(t *testing.T) {
 	in := policyCluster()
 	in.Policies = []*networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "web"}}}
 	s := northbound.NewState(in.Cluster)

@@ -23,9 +23,9 @@ func (w *world) joins(node, group string, ports ...string) {
 	w.Southbound("create", "IGMP_Group", "address="+fmt.Sprintf("%q", group), "datapath="+one("Datapath_Binding", "external_ids:name="+node), "chassis="+one("Chassis", "name="+node), "ports=["+strings.Join(bindings, ",")+"]")
 }
 
-// TestMulticastIsForNamespacesThatEnableIt: pods of all namespaces have joined the groups; a packet reaches those of the sender's namespace on all
+// TestMulticastIsEnabledPerNamespace: pods of all namespaces have joined the groups; a packet reaches those of the sender's namespace on all
 // nodes, if that has multicast, and no one otherwise.
-func TestMulticastIsForNamespacesThatEnableIt(t *testing.T) {
+func TestMulticastIsEnabledPerNamespace(t *testing.T) {
 	in := cluster()
 	in.Pods = append(in.Pods, pod(node1, "two", "near", 3, nil), pod(node2, "one", "far", 2, nil))
 	w := start(t, in)

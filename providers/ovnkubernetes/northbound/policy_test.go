@@ -102,8 +102,8 @@ func policyCluster() northbound.Input {
 	return in
 }
 
-// TestPoliciesDecideAsTheAPISays compares what ovn-trace does with packets under random policies with netpolicy.Allowed.
-func TestPoliciesDecideAsTheAPISays(t *testing.T) {
+// TestPoliciesHaveTheSemanticsOfTheAPI compares what ovn-trace does with packets under random policies with netpolicy.Allowed.
+func TestPoliciesHaveTheSemanticsOfTheAPI(t *testing.T) {
 	w := start(t, policyCluster())
 	c := chance{rand.New(rand.NewPCG(7, 8))}
 	allowed, denied := 0, 0
@@ -183,8 +183,8 @@ func TestNodesReachTheirOwnPodsUnderEveryPolicy(t *testing.T) {
 	}
 }
 
-// TestRowsOfPoliciesDoNotMultiply: 200 policies, each for one of 200 pods, with 200 pods as peers.
-func TestRowsOfPoliciesDoNotMultiply(t *testing.T) {
+// TestRowsOfPoliciesAreShared: 200 policies, each for one of 200 pods, with 200 pods as peers.
+func TestRowsOfPoliciesAreShared(t *testing.T) {
 	in := cluster()
 	in.Pods = nil
 	for n := range 200 {

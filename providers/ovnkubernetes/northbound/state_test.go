@@ -46,9 +46,9 @@ func byRef(rows []ovsdb.Desired) map[ovsdb.Ref]ovsdb.Desired {
 	return out
 }
 
-// TestStepsLeadWhereRowsDoes changes one object of a random cluster after the other, and compares what the reported changes add up to with
+// TestStepsProduceTheSameStateAsRows changes one object of a random cluster after the other, and compares what the reported changes add up to with
 // the rows of all objects.
-func TestStepsLeadWhereRowsDoes(t *testing.T) {
+func TestStepsProduceTheSameStateAsRows(t *testing.T) {
 	c := chance{rand.New(rand.NewPCG(11, 12))}
 	in := policyCluster()
 	s := northbound.NewState(in.Cluster)

@@ -130,7 +130,7 @@ func (w *world) send(p packet) ([]string, string) {
 	return w.Trace("--ct=new", "--ct=new", "--ct=new", "--ct=new", p.node, flow)
 }
 
-func TestPodsReachPodsNodesAndWhatIsOutside(t *testing.T) {
+func TestPodsReachPodsNodesAndExternalHosts(t *testing.T) {
 	w := start(t, cluster())
 	a, b, c := w.in.Pods[0], w.in.Pods[1], w.in.Pods[2]
 	for _, like := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {

@@ -111,7 +111,7 @@ func TestNothingLeaksOverARestart(t *testing.T) {
 	})
 }
 
-func TestAddressesAreUsedOnceAndAllOfThem(t *testing.T) {
+func TestEveryAddressIsUsedOnce(t *testing.T) {
 	c := running(t, 1, "10.0.0.0/24", 29)
 	m := c.nodes[0]
 	var pods []*pod
@@ -136,7 +136,7 @@ func TestAddressesAreUsedOnceAndAllOfThem(t *testing.T) {
 	}
 }
 
-func TestWhatAgentsWaitFor(t *testing.T) {
+func TestAgentsAreReadyAfterTheirDependencies(t *testing.T) {
 	c := newCluster(t, "10.0.0.0/16", 24)
 	m := c.node()
 	m.config.BinDir = t.TempDir()

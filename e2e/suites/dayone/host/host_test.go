@@ -19,7 +19,7 @@ func sharedRoot(t *testing.T) string {
 	return root
 }
 
-func TestHostLosesEverythingButItsDiskWithThePower(t *testing.T) {
+func TestPowerCutKeepsOnlyTheDisk(t *testing.T) {
 	root := sharedRoot(t)
 	s := NewSegment(t, root, "192.168.111.1/24", "")
 	h := New(t, root, "master-0")

@@ -21,7 +21,7 @@ import (
 
 const programImage = "quay.io/cno/host-network@sha256:0123456789abcdef"
 
-func TestAMachineConfigBringsTheProgramInPlaceOfTheStockService(t *testing.T) {
+func TestMachineConfigReplacesTheStockService(t *testing.T) {
 	out, stderr, status := run(t, "", "--as", "machineconfig", "--role", "master", "--host-network-image", programImage, "-f", "testdata/br-ex.yml", "--without-bridge")
 	if status != exit.OK {
 		t.Fatal(stderr)

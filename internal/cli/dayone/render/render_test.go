@@ -100,7 +100,7 @@ func TestSecretsAndHostsOfAnInstallConfig(t *testing.T) {
 	}
 }
 
-func TestWhatCannotWorkBeforeTheBootIsRefusedInEveryForm(t *testing.T) {
+func TestPreBootErrorsAreRefusedInEveryFormat(t *testing.T) {
 	for _, as := range words() {
 		out, said, status := run(t, "", "--as", as, "-f", "testdata/br-ex.yml", "-f", "testdata/hosts/worker-0.yml")
 		if status != exit.Refused || out != "" {
@@ -117,7 +117,7 @@ func TestWhatCannotWorkBeforeTheBootIsRefusedInEveryForm(t *testing.T) {
 	}
 }
 
-func TestAFolderGetsTheFilesOfAllHostsForTheirOwnerOnly(t *testing.T) {
+func TestDirectoryHasFilesOfAllHostsReadableByTheOwnerOnly(t *testing.T) {
 	for as, want := range map[string][]string{
 		"keyfiles":      {"worker-0/ens3.nmconnection", "worker-1/ens3.nmconnection"},
 		"ignition":      {"worker-0.ign", "worker-1.ign"},
@@ -165,7 +165,7 @@ func TestOneHostOfSeveralAndItsName(t *testing.T) {
 	}
 }
 
-func TestCallsThatMakeNoSense(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	none := t.TempDir()
 	for _, c := range []struct {
 		why  string
@@ -234,7 +234,7 @@ func TestOneHostHasTheSameLayoutAsSeveral(t *testing.T) {
 	}
 }
 
-func TestAlternativeNamesAreWrittenWhereFilesOfUdevHaveAPlace(t *testing.T) {
+func TestAlternativeNamesAreWrittenInFormatsWithUdevFiles(t *testing.T) {
 	const document = "interfaces:\n- {name: eno1, type: ethernet, state: up, alt-names: [{name: uplink}], ipv4: {enabled: true, dhcp: true}}\n" +
 		"- {name: uplink.7, type: vlan, state: up, vlan: {id: 7, base-iface: uplink}, alt-names: [{name: storage}]}\n"
 	for _, row := range []struct{ form, contains, says string }{

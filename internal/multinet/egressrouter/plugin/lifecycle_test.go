@@ -24,7 +24,7 @@ func configV6(extra ...string) string {
 }
 
 // What the kernel has is what the goldens of the pure package show: nft prints the same text.
-func TestTheKernelHasTheRulesThatPeopleHaveRead(t *testing.T) {
+func TestKernelRulesMatchTheGoldens(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)
@@ -41,7 +41,7 @@ func TestTheKernelHasTheRulesThatPeopleHaveRead(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatAnotherMachineHasIsRefusedWithItsMAC(t *testing.T) {
+func TestDuplicateAddressIsRefusedWithItsMAC(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)
@@ -250,7 +250,7 @@ func TestDelNeedsNeitherTheNamespaceNorAValidConfiguration(t *testing.T) {
 	}
 }
 
-func TestResultsAreInTheVersionThatIsAskedFor(t *testing.T) {
+func TestResultsHaveTheRequestedVersion(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)
@@ -288,7 +288,7 @@ func TestResultsAreInTheVersionThatIsAskedFor(t *testing.T) {
 }
 
 // An attachment with as many destinations as there may be is one transaction.
-func TestTheMostDestinationsAreOneTransaction(t *testing.T) {
+func TestMaximumOfDestinationsIsOneTransaction(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)
@@ -340,7 +340,7 @@ func TestAnotherNodeTakesTheAddressOver(t *testing.T) {
 }
 
 // Two pods that start at once with one address do not both get it.
-func TestOfTwoAtOnceAtMostOneGetsTheAddress(t *testing.T) {
+func TestOfTwoConcurrentADDsAtMostOneGetsTheAddress(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	first, second := l.newNode(t), l.newNode(t)

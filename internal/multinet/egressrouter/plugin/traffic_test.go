@@ -67,7 +67,7 @@ func TestPortsWithoutARuleAreRefused(t *testing.T) {
 }
 
 // The pod's own processes connect to named destinations only, with the ports of the rules, and are refused at once elsewhere.
-func TestTheRoutersContainerReachesNothingButItsDestinations(t *testing.T) {
+func TestContainerOfTheRouterReachesOnlyItsDestinations(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)
@@ -161,7 +161,7 @@ func TestTheInterfaceOfAFamilyTakesNoPacketsOfTheOther(t *testing.T) {
 }
 
 // Replies go by the gateway of the pod network also if its default route is gone before the plugin runs.
-func TestRepliesReturnAlthoughTheDefaultRouteIsGoneAlready(t *testing.T) {
+func TestRepliesReturnAlthoughTheDefaultRouteIsRemoved(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)
@@ -177,7 +177,7 @@ func TestRepliesReturnAlthoughTheDefaultRouteIsGoneAlready(t *testing.T) {
 }
 
 // The strict check of sources, which many distributions switch on, does not keep clients out.
-func TestClientsAreHeardUnderTheStrictCheckOfSources(t *testing.T) {
+func TestClientsWorkWithStrictReversePathFiltering(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)

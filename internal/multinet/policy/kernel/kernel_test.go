@@ -28,7 +28,7 @@ const (
 	refusal  = 200 * time.Millisecond
 )
 
-func TestTheMeaningsOfPoliciesOnAFurtherNetwork(t *testing.T) {
+func TestSemanticsOfPoliciesOnAFurtherNetwork(t *testing.T) {
 	t.Parallel()
 	l := newLink(t)
 	for _, row := range netpolicytest.Table() {
@@ -65,7 +65,7 @@ func (l *link) expect(allowed bool, connections ...string) {
 
 var deny = networkingv1.NetworkPolicySpec{PodSelector: *netpolicytest.Match("pod=a"), PolicyTypes: []networkingv1.PolicyType{"Ingress", "Egress"}}
 
-func TestAPolicyAlsoEndsConnectionsThatExist(t *testing.T) {
+func TestPolicyEndsExistingConnections(t *testing.T) {
 	t.Parallel()
 	l := newLink(t)
 	l.enforce(deny)
@@ -234,7 +234,7 @@ func isolating(t *testing.T) policy.Ruleset {
 	return rules
 }
 
-func TestChangesByOthersAreNoticed(t *testing.T) {
+func TestThirdPartyChangesAreDetected(t *testing.T) {
 	t.Parallel()
 	k, err := New()
 	if err != nil {
@@ -285,7 +285,7 @@ func TestChangesByOthersAreNoticed(t *testing.T) {
 	}
 }
 
-func TestNoRulesAreNoTable(t *testing.T) {
+func TestNoTableWithoutRules(t *testing.T) {
 	t.Parallel()
 	k, err := New()
 	if err != nil {
@@ -337,7 +337,7 @@ func TestRulesAreCheckedWithoutBeingWritten(t *testing.T) {
 	}
 }
 
-func TestTheKernelTakesTheTablesThatPoliciesBecome(t *testing.T) {
+func TestKernelAcceptsTheTablesOfPolicies(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../testdata/*.nft")
 	if err != nil || len(files) == 0 {

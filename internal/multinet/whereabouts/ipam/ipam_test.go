@@ -213,7 +213,7 @@ func TestAddCheckAndDel(t *testing.T) {
 }
 
 // What is in the objects is what whereabouts reads and writes, and more that it ignores.
-func TestTheObjectsAreThoseOfWhereabouts(t *testing.T) {
+func TestObjectsMatchWhereabouts(t *testing.T) {
 	c := newCluster(t)
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"range": "192.0.2.0/24", "allocations": map[string]any{
 		"1": map[string]any{"id": "sandbox-old", "podref": c.namespace + "/old"},
@@ -552,7 +552,7 @@ func TestWithoutAPIServer(t *testing.T) {
 }
 
 // A caller that does not wait for its address does not keep it.
-func TestAnAddressThatNoCallerTakesIsReleased(t *testing.T) {
+func TestUnclaimedAddressIsReleased(t *testing.T) {
 	c := newCluster(t)
 	writing, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -192,7 +192,7 @@ func killAgents(t *testing.T, members string, reserves bool) {
 const reserveAtOnceForTest = 30
 
 // 500 pods at once, without kills: all succeed, and share writes.
-func TestManyAtOnceShareWrites(t *testing.T) {
+func TestConcurrentRequestsShareWrites(t *testing.T) {
 	c := newCluster(t)
 	var writes atomic.Int64
 	h := c.node("a", c.intercepted(interceptor.Funcs{

@@ -38,7 +38,7 @@ func snapshot(leases []store.Lease, reservations ...store.Reservation) store.Sna
 	return s
 }
 
-func TestPlanTakesWhatIsTheNodesOwn(t *testing.T) {
+func TestPlanKeepsTheNodesOwnSubnet(t *testing.T) {
 	req := request("node-1", "192.168.0.100")
 	remembering := req
 	remembering.PreviousIPv4 = netip.MustParsePrefix("10.1.9.0/24")
@@ -91,7 +91,7 @@ func TestPlanTakesWhatIsTheNodesOwn(t *testing.T) {
 	}
 }
 
-func TestPlanRefusesWhatAnotherNodeHolds(t *testing.T) {
+func TestPlanRefusesSubnetsOfOtherNodes(t *testing.T) {
 	req := request("node-1", "192.168.0.100")
 	for _, tt := range []struct {
 		why  string
@@ -124,8 +124,8 @@ func TestPlanIgnoresLeasesOfAnotherLength(t *testing.T) {
 	}
 }
 
-// TestANodeWithItsOwnIdentityWritesItsLeaseAlone: it has no permission for anything else.
-func TestANodeWithItsOwnIdentityWritesItsLeaseAlone(t *testing.T) {
+// TestNodeWithItsOwnIdentityWritesOnlyItsLease: it has no permission for anything else.
+func TestNodeWithItsOwnIdentityWritesOnlyItsLease(t *testing.T) {
 	req := request("node-1", "192.168.0.100")
 	req.Reserved, req.PreviousIPv4 = true, netip.MustParsePrefix("10.1.9.0/24")
 	for _, tt := range []struct {
@@ -154,7 +154,7 @@ func TestANodeWithItsOwnIdentityWritesItsLeaseAlone(t *testing.T) {
 	}
 }
 
-func TestPlanSaysWhenTheNetworkIsFull(t *testing.T) {
+func TestPlanReportsAFullNetwork(t *testing.T) {
 	req := request("node-1", "192.168.0.100")
 	req.Network.IPv4 = netip.MustParsePrefix("10.1.0.0/22")
 	_, err := store.Plan(prefix, req, snapshot([]store.Lease{held("10.1.1.0/24", "192.168.0.2", 1)},

@@ -96,7 +96,7 @@ func TestAHundredNodesAtOnceGetAHundredSubnets(t *testing.T) {
 	}
 }
 
-func TestALastFreeSubnetIsGivenOutOnce(t *testing.T) {
+func TestLastFreeSubnetIsAssignedOnce(t *testing.T) {
 	client := start(t)
 	c := config()
 	c.Network.IPv4 = netip.MustParsePrefix("10.1.0.0/22") // three subnets to give out
@@ -193,7 +193,7 @@ func TestAnotherNetworkUnderThePrefixIsRefused(t *testing.T) {
 	}
 }
 
-func TestAWatchReportsEveryChangeAndEndsWhenItsPlaceIsCompacted(t *testing.T) {
+func TestWatchReportsEveryChangeAndEndsWhenItsRevisionIsCompacted(t *testing.T) {
 	client := start(t)
 	s := store.New(client, config(), time.Hour)
 	snap, err := s.Snapshot(t.Context())
@@ -253,7 +253,7 @@ func TestVerifyNoticesAnotherEtcd(t *testing.T) {
 	}
 }
 
-func TestAReportGoesWithALeaseOfItsOwn(t *testing.T) {
+func TestReportExpiresWithItsOwnLease(t *testing.T) {
 	client := start(t)
 	s := store.New(client, config(), 24*time.Hour)
 	held := acquire(t, s, request("node-1", "192.168.0.100"))

@@ -17,7 +17,7 @@ import (
 
 func address(text string) netip.Addr { return netip.MustParseAddr(text) }
 
-func TestEachPeerHasAConnectionForItsTunnelsAlone(t *testing.T) {
+func TestEachPeerHasAConnectionForItsTunnelsOnly(t *testing.T) {
 	s := Settings{Name: "a", Address: address("192.0.2.1"), Port: 6081, Certificate: []byte("der")}
 	got := Desired(s, []Peer{{"b.example", address("192.0.2.2")}})
 	one := func(local, remote string) child {
@@ -44,7 +44,7 @@ func TestEachPeerHasAConnectionForItsTunnelsAlone(t *testing.T) {
 	}
 }
 
-func TestOneSideBegins(t *testing.T) {
+func TestOneSideInitiates(t *testing.T) {
 	for _, pair := range [][2]string{{"a", "b"}, {"b", "a"}, {"node1", "node10"}} {
 		if Initiates(pair[0], Peer{Name: pair[1]}) == Initiates(pair[1], Peer{Name: pair[0]}) {
 			t.Errorf("%v: both or none begins", pair)
@@ -52,7 +52,7 @@ func TestOneSideBegins(t *testing.T) {
 	}
 }
 
-func TestTheOtherSideHurriesAfterARestart(t *testing.T) {
+func TestRestartedSideInitiatesSooner(t *testing.T) {
 	since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	soon, late := since.Add(time.Second), since.Add(otherAfter+time.Second)
 	for _, tc := range []struct {
@@ -75,7 +75,7 @@ func TestTheOtherSideHurriesAfterARestart(t *testing.T) {
 	}
 }
 
-func TestPeersAreNodesWithAnAddressOfTheirOwn(t *testing.T) {
+func TestPeersAreNodesWithTheirOwnAddress(t *testing.T) {
 	node := func(name string, addresses ...string) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, a := range addresses {
@@ -106,7 +106,7 @@ func TestPeersAreNodesWithAnAddressOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestAPeerIsEncryptedToWithBothChildren(t *testing.T) {
+func TestPeerIsEncryptedWithBothChildSAs(t *testing.T) {
 	peer := Peer{Name: "b"}
 	for _, tc := range []struct {
 		why  string
@@ -128,7 +128,7 @@ func TestAPeerIsEncryptedToWithBothChildren(t *testing.T) {
 	}
 }
 
-func TestASecondAssociationIsSurplus(t *testing.T) {
+func TestSecondAssociationIsSuperfluous(t *testing.T) {
 	usable := func(id, idle uint32) Association {
 		return Association{Connection: "ovn-b", Established: true, Children: []string{"from", "to"}, ID: id, Idle: idle}
 	}
@@ -155,7 +155,7 @@ func TestASecondAssociationIsSurplus(t *testing.T) {
 	}
 }
 
-func TestPacketsInTheClearAreDroppedWhenEncryptionIsRequired(t *testing.T) {
+func TestUnencryptedPacketsAreDroppedWhenEncryptionIsRequired(t *testing.T) {
 	for _, phase := range []agentconfig.Phase{agentconfig.PhaseAccept, agentconfig.PhasePlain, ""} {
 		if rules := cleartextRules(phase, address("192.0.2.1"), 6081, kernel{}.conditions()); rules != nil {
 			t.Errorf("phase %q: %v", phase, rules)
@@ -177,7 +177,7 @@ func TestPacketsInTheClearAreDroppedWhenEncryptionIsRequired(t *testing.T) {
 	}
 }
 
-func TestPhasesDecideToWhichPeersPacketsAreEncrypted(t *testing.T) {
+func TestPhasesSelectThePeersToEncryptTo(t *testing.T) {
 	ago := time.Now().Add(-time.Minute)
 	peers := []Peer{{"long", address("192.0.2.2")}, {"just", address("192.0.2.3")}, {"none", address("192.0.2.4")}}
 	for phase, want := range map[agentconfig.Phase]int{agentconfig.PhasePlain: 0, agentconfig.PhaseAccept: 1, agentconfig.PhaseRequire: 3} {
@@ -188,8 +188,8 @@ func TestPhasesDecideToWhichPeersPacketsAreEncrypted(t *testing.T) {
 	}
 }
 
-// TestWhatCharonSaysOfAPeerIsTheReason has lines as charon writes them.
-func TestWhatCharonSaysOfAPeerIsTheReason(t *testing.T) {
+// TestErrorsOfCharonAreTheReason has lines as charon writes them.
+func TestErrorsOfCharonAreTheReason(t *testing.T) {
 	d := daemon{reasons: &reasons{}}
 	for _, tc := range []struct {
 		line  string
@@ -213,7 +213,7 @@ func TestWhatCharonSaysOfAPeerIsTheReason(t *testing.T) {
 	}
 }
 
-func TestCharonHasThePluginsOfTheWayOfEncryption(t *testing.T) {
+func TestCharonLoadsThePluginsOfTheESPMode(t *testing.T) {
 	for esp, want := range map[ESP]bool{&userspace{}: true, kernel{}: false} {
 		text := configuration("/run/x/charon.vici", esp.plugins()...)
 		if strings.Contains(strings.Split(text, "install_routes")[0], "kernel-libipsec") != want || !strings.Contains(text, "socket = unix:///run/x/charon.vici") {
