@@ -26,7 +26,7 @@ func TestServerAcceptsWhatTheOperatorAccepts(t *testing.T) {
 		if operatorAccepts(t, o) {
 			accepted++
 			if complaints := complaints(t, o); len(complaints) > 0 {
-				t.Errorf("the operator accepts %s, the API server says %q", asJSON(t, o.Object["spec"]), complaints)
+				t.Errorf("the operator accepts %s, the API server returns %q", asJSON(t, o.Object["spec"]), complaints)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func TestServerAcceptsWhatTheOperatorAccepts(t *testing.T) {
 	}
 	t.Logf("the operator accepts %d of %d objects", accepted, total)
 	if accepted < total/20 {
-		t.Errorf("the operator accepts only %d of %d objects, which is too few to say anything", accepted, total)
+		t.Errorf("the operator accepts only %d of %d objects, too few for a conclusion", accepted, total)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// TestASnapshotIsPrintedOnOneNodeAndRestoredOnAnother by the commands that a person runs in the pods, whose variables say where things are.
+// TestASnapshotIsPrintedOnOneNodeAndRestoredOnAnother uses the commands that an administrator runs in the pods, with the variables of the pods.
 func TestASnapshotIsPrintedOnOneNodeAndRestoredOnAnother(t *testing.T) {
 	content := bytes.Repeat([]byte("etcd"), 128)
 	sum := sha256.Sum256(content)

@@ -22,7 +22,7 @@ func each(c *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// helpOf is what a command says of itself, with the words after the program's name.
+// helpOf is the help of a command, with the arguments after the program's name.
 func helpOf(t *testing.T, name string, words ...string) string {
 	t.Helper()
 	root := command(name, never)
@@ -50,7 +50,7 @@ func TestEveryHelpHasExamplesAndExitStatuses(t *testing.T) {
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
-				t.Errorf("%s: --%s says nothing", c.CommandPath(), f.Name)
+				t.Errorf("%s: --%s has no description", c.CommandPath(), f.Name)
 			}
 		})
 		for line := range strings.Lines(c.Long) {
@@ -126,7 +126,7 @@ func TestPageDocumentsEveryCommand(t *testing.T) {
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(string(page), "--"+f.Name) && !strings.Contains(string(page), "`-"+f.Shorthand+" ") {
-				t.Errorf("docs/programs/cno.md says nothing of --%s of %s", f.Name, c.CommandPath())
+				t.Errorf("docs/programs/cno.md does not document --%s of %s", f.Name, c.CommandPath())
 			}
 		})
 	})
@@ -137,7 +137,7 @@ func TestPluginHelpHasTheInvocation(t *testing.T) {
 		words := strings.Fields(c.CommandPath())[2:]
 		help := helpOf(t, plugin, words...)
 		if !strings.Contains(help, "kubectl cno") {
-			t.Errorf("%v --help does not say kubectl cno:\n%s", words, help)
+			t.Errorf("%v --help does not name kubectl cno:\n%s", words, help)
 		}
 		if c.Name() != "completion" && strings.Contains(strings.ReplaceAll(c.Example, "kubectl cno", ""), "cno ") {
 			t.Errorf("examples of %v call cno:\n%s", words, c.Example)
@@ -182,6 +182,6 @@ func TestAMistypedCommandIsSuggested(t *testing.T) {
 	root := command("cno", never)
 	root.SetArgs([]string{"stauts"})
 	if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "status") {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -62,7 +62,7 @@ func TestInvalidArgumentsAreRefusedBeforeServing(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.why, err, c.want)
 		}
 	}
-	// All of it right starts, and ends when it is told to.
+	// With valid arguments it starts, and exits on request.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	cmd := command()

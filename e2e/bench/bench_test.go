@@ -94,7 +94,7 @@ func (p path) measure(ctx context.Context) (traffic, error) {
 	err := kit.Poll(ctx, time.Minute, func(ctx context.Context) error {
 		return netbench(ctx, "worker-0", &t, "client", p.address, "--in="+p.clientIn, fmt.Sprintf("--cpu=%d", p.at.clientCPU))
 	})
-	// Ending the command ends the server in the node with it; it says so with an error, which is expected.
+	// Ending the command ends the server in the node with it; it returns an error for that, which is expected.
 	cancel()
 	<-done
 	return t, err

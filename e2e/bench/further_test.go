@@ -58,7 +58,7 @@ func apiServerOfNodes(b *testing.B) string {
 	return "https://" + net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
 }
 
-// askingPods runs pods that ask for networks, and returns the file that tells netbench of them.
+// askingPods runs pods that request networks, and returns the file that lists them for netbench.
 func askingPods(b *testing.B, networks int) string {
 	b.Helper()
 	ns := lab.Namespace(b)

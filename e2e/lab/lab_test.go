@@ -37,7 +37,7 @@ func TestParseTarget(t *testing.T) {
 		"outside1/dnsmasq": {fails: `outside1 runs no "dnsmasq"`},
 		"outside1/kubelet": {fails: `outside1 runs no "kubelet"`},
 		"nonsense":         {fails: `"nonsense" is neither a node (cp-0, cp-1, worker-0, outside1, outside2) nor a component (etcd, `},
-		// The lab was told not to run it.
+		// The lab was configured not to run it.
 		"kube-proxy": {fails: "neither"},
 	}
 	for target, tt := range tests {
@@ -118,7 +118,7 @@ func TestFailedActionNamesStepNodeAndLogs(t *testing.T) {
 	})
 	for _, want := range []string{"await the API server of cp-0", "connection refused", "/state/logs/cp-0"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %q", err, want)
+			t.Errorf("%q does not contain %q", err, want)
 		}
 	}
 	if !errors.Is(err, cause) {

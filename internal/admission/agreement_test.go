@@ -59,7 +59,7 @@ type door struct {
 	name string
 }
 
-// keyTest is where the guard says which test it belongs to.
+// keyTest is the field in which a policy names the test that it belongs to.
 const keyTest = "test"
 
 func newDoor(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *door {
@@ -114,7 +114,7 @@ func (d *door) allowDeletion() {
 }
 
 // inForce waits until the API server enforces the policies and the guard of this test, and not those of the test before it,
-// which it goes on with for a while. A policy that was made after all others shows that they have arrived: it names itself,
+// which stay active for a while. A policy that was created after all others shows that they are active: it names itself,
 // since the last one of the test before would answer, too, and the guard that it sees.
 func (d *door) inForce() {
 	d.t.Helper()
@@ -140,7 +140,7 @@ func (d *door) inForce() {
 	})
 }
 
-// edit has the API server say what it thinks of an edit of the network, without making it.
+// edit returns the response of the API server to a dry-run edit of the network.
 func (d *door) edit(change func(*operatorv1.NetworkSpec), annotations ...string) error {
 	next := d.network.DeepCopy()
 	change(&next.Spec)
@@ -176,10 +176,10 @@ func TestAdmissionAndOperatorAgree(t *testing.T) {
 	}
 }
 
-// agrees holds random edits against the door and the operator. Of either answer there must be some.
+// agrees compares admission and the operator with random edits. Some must be accepted, and some refused.
 func (d *door) agrees(each uint64, atLeast int) {
 	t := d.t
-	told := map[bool]int{}
+	results := map[bool]int{}
 	for seed := range each {
 		what, change := randomedittest.New(seed)
 		door := d.edit(change)
@@ -189,13 +189,13 @@ func (d *door) agrees(each uint64, atLeast int) {
 		_, err := d.check(change)
 		if err != nil && pipeline.StageOf(err) != pipeline.Check {
 			if door == nil && pipeline.RefusalsOf(err).Has(pipeline.RuleMigrationMTU) {
-				t.Errorf("seed %d (%s): the door says nothing, the operator says %v", seed, what, err)
+				t.Errorf("seed %d (%s): admission returns nothing, the operator returns %v", seed, what, err)
 			}
 			continue // invalid in itself
 		}
-		told[door != nil]++
+		results[door != nil]++
 		if (door == nil) != (err == nil) {
-			t.Errorf("seed %d (%s):\nthe door says %v\nthe operator says %v", seed, what, door, err)
+			t.Errorf("seed %d (%s):\nadmission returns %v\nthe operator returns %v", seed, what, door, err)
 		}
 		if door != nil && err != nil && !slices.ContainsFunc(pipeline.RefusalsOf(err), func(r pipeline.Refusal) bool {
 			return strings.Contains(door.Error(), "("+r.Rule+")") || strings.Contains(door.Error(), "-change)")
@@ -203,8 +203,8 @@ func (d *door) agrees(each uint64, atLeast int) {
 			t.Errorf("seed %d (%s): %s names no rule of %v", seed, what, door, err)
 		}
 	}
-	if told[true] < atLeast || told[false] < atLeast {
-		t.Errorf("of %d edits, %d were refused and %d accepted: that proves little", each, told[true], told[false])
+	if results[true] < atLeast || results[false] < atLeast {
+		t.Errorf("of %d edits, %d were refused and %d accepted: that proves little", each, results[true], results[false])
 	}
 }
 
@@ -240,7 +240,7 @@ func TestOneMessageHasAllErrors(t *testing.T) {
 		`spec.defaultNetwork.flannelConfig.backend: "host-gw" -> "vxlan"`, "put the old value back", "(cluster-network-change)", "(flannel-backend-change)",
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the message does not say %q:\n%v", want, err)
+			t.Errorf("the message does not contain %q:\n%v", want, err)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func bases() map[string]base {
 // sample is another valid value of a field.
 type sample struct {
 	path, base, value string
-	// rule is the rule that refuses it and that no table can express; empty if the table says it.
+	// rule is the rule that refuses it and that no table can express; empty if the table has it.
 	rule string
 }
 
@@ -191,10 +191,10 @@ func (d *door) judges(t *testing.T, s sample, f provider.Field) {
 		return
 	}
 	if (door != nil) != (rule != "") || door != nil && !strings.Contains(door.Error(), "("+rule+")") {
-		t.Errorf("%s: the API server says %v, the table has rule %q", s.path, door, rule)
+		t.Errorf("%s: the API server returns %v, the table has rule %q", s.path, door, rule)
 	}
 	if (checked != nil) != (rule != "") || rule != "" && !pipeline.RefusalsOf(checked).Has(rule) {
-		t.Errorf("%s: the operator says %v, the table has rule %q", s.path, checked, rule)
+		t.Errorf("%s: the operator returns %v, the table has rule %q", s.path, checked, rule)
 	}
 	if rule == "" {
 		return
@@ -227,6 +227,6 @@ func (d *door) holdsStill(t *testing.T, s sample, f provider.Field) {
 	_, checked := d.check(s.with(t))
 	lets := f.Class == provider.Live
 	if (door == nil) != lets || (checked == nil) != lets {
-		t.Errorf("%s (%s):\nthe API server says %v\nthe operator says %v", s.path, f.Class, door, checked)
+		t.Errorf("%s (%s):\nthe API server returns %v\nthe operator returns %v", s.path, f.Class, door, checked)
 	}
 }

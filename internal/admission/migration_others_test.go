@@ -9,13 +9,13 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// TestMigrationsOfOtherNetworksAreValidatedAtAdmission reports what kubectl apply says for networks besides flannel, and that the operator says it, too.
+// TestMigrationsOfOtherNetworksAreValidatedAtAdmission checks the response of kubectl apply for networks other than flannel, and that the operator agrees.
 func TestMigrationsOfOtherNetworksAreValidatedAtAdmission(t *testing.T) {
 	type edit struct {
 		why    string
 		change func(*operatorv1.NetworkSpec)
-		// says is what the message has; empty if the edit is let through.
-		says string
+		// message is a part of the message; empty if the edit is accepted.
+		message string
 	}
 	sdn := func(change func(*osv1.OpenShiftSDNConfig), also ...func(*operatorv1.NetworkSpec)) func(*operatorv1.NetworkSpec) {
 		return func(s *operatorv1.NetworkSpec) {
@@ -55,10 +55,10 @@ func TestMigrationsOfOtherNetworksAreValidatedAtAdmission(t *testing.T) {
 			door := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = network }))
 			for _, e := range edits {
 				err := door.edit(e.change)
-				if (err == nil) != (e.says == "") || err != nil && !strings.Contains(err.Error(), e.says) {
-					t.Errorf("%s: %v, want %q", e.why, err, e.says)
+				if (err == nil) != (e.message == "") || err != nil && !strings.Contains(err.Error(), e.message) {
+					t.Errorf("%s: %v, want %q", e.why, err, e.message)
 				}
-				if _, err := door.check(e.change); (err == nil) != (e.says == "") {
+				if _, err := door.check(e.change); (err == nil) != (e.message == "") {
 					t.Errorf("the operator, %s: %v", e.why, err)
 				}
 			}

@@ -49,7 +49,7 @@ func TestAdmissionAndOperatorAgreeInEveryPhaseOfAMigration(t *testing.T) {
 	}
 }
 
-// TestMigrationIsValidatedAtAdmission reports what kubectl apply says, and that the operator says it, too.
+// TestMigrationIsValidatedAtAdmission checks the response of kubectl apply, and that the operator agrees.
 func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 	both := func(edits ...func(*operatorv1.NetworkSpec)) func(*operatorv1.NetworkSpec) {
 		return func(s *operatorv1.NetworkSpec) {
@@ -71,8 +71,8 @@ func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 	type edit struct {
 		why    string
 		change func(*operatorv1.NetworkSpec)
-		// says is what the message has; empty if the edit is let through.
-		says string
+		// message is a part of the message; empty if the edit is accepted.
+		message string
 	}
 	for phase, edits := range map[string][]edit{
 		"": {
@@ -113,13 +113,13 @@ func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 			door := openIn(t, phase)
 			for _, e := range edits {
 				err := door.edit(e.change)
-				if (err == nil) != (e.says == "") || err != nil && !strings.Contains(err.Error(), e.says) {
-					t.Errorf("%s: %v, want %q", e.why, err, e.says)
+				if (err == nil) != (e.message == "") || err != nil && !strings.Contains(err.Error(), e.message) {
+					t.Errorf("%s: %v, want %q", e.why, err, e.message)
 				}
-				if _, err := door.check(e.change); (err == nil) != (e.says == "") {
+				if _, err := door.check(e.change); (err == nil) != (e.message == "") {
 					t.Errorf("the operator, %s: %v", e.why, err)
 				}
-				if acknowledged := door.edit(e.change, "0123456789abcdef"); (acknowledged == nil) != (e.says == "") {
+				if acknowledged := door.edit(e.change, "0123456789abcdef"); (acknowledged == nil) != (e.message == "") {
 					t.Errorf("%s, acknowledged: %v", e.why, acknowledged)
 				}
 			}

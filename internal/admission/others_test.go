@@ -50,7 +50,7 @@ func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
 		_, err := d.pipeline.Run(t.Context(), pipeline.Input{Desired: spec, Applied: d.filled, Cluster: cluster}, pipeline.Check)
 		door := d.Client.Update(t.Context(), next, client.DryRunAll)
 		if (door == nil) != (err == nil) {
-			t.Errorf("%s:\nthe door says %v\nthe operator says %v", why, door, err)
+			t.Errorf("%s:\nadmission returns %v\nthe operator returns %v", why, door, err)
 		}
 	}
 }

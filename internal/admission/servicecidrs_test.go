@@ -22,9 +22,9 @@ func serviceCIDR(allowed bool, cidrs ...string) *networkingv1.ServiceCIDR {
 func TestAServiceCIDROutsideTheServiceNetworkIsRefused(t *testing.T) {
 	d := newDoor(t, inUse())
 	for _, row := range []struct {
-		why    string
-		object *networkingv1.ServiceCIDR
-		told   []string
+		why      string
+		object   *networkingv1.ServiceCIDR
+		messages []string
 	}{
 		{"another range", serviceCIDR(false, "10.97.0.0/16"), []string{"spec.cidrs: 10.97.0.0/16 is outside spec.serviceNetwork of Network/cluster (10.96.0.0/16)",
 			"type Flannel", "Use a range inside 10.96.0.0/16", AllowUnsafe + "=true", "(service-cidr-outside)"}},
@@ -34,11 +34,11 @@ func TestAServiceCIDROutsideTheServiceNetworkIsRefused(t *testing.T) {
 		{"another range, allowed by its annotation", serviceCIDR(true, "10.97.0.0/16"), nil},
 	} {
 		err := d.Client.Create(t.Context(), row.object, client.DryRunAll)
-		if (err == nil) != (row.told == nil) {
+		if (err == nil) != (row.messages == nil) {
 			t.Errorf("%s: %v", row.why, err)
 			continue
 		}
-		for _, text := range row.told {
+		for _, text := range row.messages {
 			if !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: %q lacks %q", row.why, err, text)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// A third party removes a route whenever the agent has restored it, which goes on at its pace; after a while the third party ends.
+// A third party removes a route whenever the agent has restored it, which it does at its own pace; after a while the third party stops.
 func TestAFightIsAProblemWhileItLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -147,7 +147,7 @@ func TestServerStopsWithItsTestBinary(t *testing.T) {
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = victim.Wait() // says that it was killed
+	_ = victim.Wait() // returns the error that it was killed
 	eventually.Is(t, "the programs are gone", func() bool { return len(runningFrom(t, dir)) == 0 })
 }
 

@@ -123,7 +123,7 @@ func TestForcedSurvivesACrash(t *testing.T) {
 	r := through(t, Record{}.Begin(Start{Intent: snapshot(t, "10.0.0.0/16"), Number: 4, Forced: true}))
 	r = through(t, must[Record](t)(r.MarkApplying()))
 	if _, rev, _ := r.MarkApplied(noon); !rev.Forced {
-		t.Error("the history does not say that the change was forced")
+		t.Error("the history does not record that the change was forced")
 	}
 }
 
@@ -174,7 +174,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if tc.want == Corrupt && (!strings.Contains(err.Error(), "delete it to apply") || r.Baseline() != nil) {
-				t.Errorf("error %q does not say the way out, or a record comes with it", err)
+				t.Errorf("error %q does not have the way out, or a record is returned with it", err)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func TestFieldsOfANewerOperatorAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"defaultNetwork.flannelConfig.wings", "zeal"}, r.Applied.UnknownFields()); d != "" {
-		t.Errorf("unknown fields are not told: %s", d)
+		t.Errorf("unknown fields are not reported: %s", d)
 	}
 	out := r.Encode()
 	if out["approvedBy"] != data["approvedBy"] {

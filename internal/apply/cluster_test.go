@@ -132,7 +132,7 @@ func (c *cluster) plan(objects []manifest.Object) plan.Plan {
 	return c.planWith(objects, healthy)
 }
 
-// healthy says that all workloads work: nothing runs them here.
+// healthy reports all workloads as healthy: no controller runs them here.
 func healthy() (bool, string) { return true, "" }
 
 func (c *cluster) planWith(objects []manifest.Object, health func() (bool, string)) plan.Plan {

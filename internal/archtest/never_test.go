@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNeverImported: what some packages must never do, as far as an import tells.
+// TestNeverImported: what some packages must never do, as far as imports show.
 func TestNeverImported(t *testing.T) {
 	_, files := sources(t)
 	for _, row := range []struct{ why, dir, prefix string }{

@@ -114,7 +114,7 @@ func isNew(e ast.Expr, dir string) bool {
 	return dir == rulesDir && isPackage(e, "New")
 }
 
-// TestEveryRuleIsWrittenOnce: no sentence stands twice, and what two rules say is written once and shared.
+// TestEveryRuleIsWrittenOnce: no sentence is written twice; a sentence of two rules is shared.
 func TestEveryRuleIsWrittenOnce(t *testing.T) {
 	set, files := sources(t)
 	seen := map[string]sentence{}

@@ -136,7 +136,7 @@ func TestInvalidBundleIsRefusedWithTheReason(t *testing.T) {
 		})
 	}
 	if _, err := Parse([]byte(key)); !errors.Is(err, ErrPrivateKey) {
-		t.Errorf("a private key is not told apart: %v", err)
+		t.Errorf("a private key is not recognized: %v", err)
 	}
 	if list, err := Parse([]byte(key + good)); err == nil || len(list) != 1 {
 		t.Errorf("what can be read is not returned beside the error: %d, %v", len(list), err)
@@ -217,7 +217,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkMergeSystem is how long it takes to read and merge as many authorities as a system has.
+// BenchmarkMergeSystem is how long it takes to read and merge as many CAs as a system has.
 func BenchmarkMergeSystem(b *testing.B) {
 	var system strings.Builder
 	for i := range 146 {

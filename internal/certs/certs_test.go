@@ -44,7 +44,7 @@ func TestIssuedCertificatesMatchTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !(Bundle{ca.Certificate()}).Trusts(leaf, start) {
-		t.Error("the certificate is not trusted by its own authority")
+		t.Error("the certificate is not trusted by its own CA")
 	}
 	for _, host := range []string{"192.0.2.1", "fd00::1", "localhost"} {
 		if err := leaf.VerifyHostname(host); err != nil {
@@ -69,7 +69,7 @@ func TestCertificateNeverOutlivesItsCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !leaf.NotAfter.Equal(ca.Certificate().NotAfter) {
-		t.Errorf("valid until %s, its authority until %s", leaf.NotAfter, ca.Certificate().NotAfter)
+		t.Errorf("valid until %s, its CA until %s", leaf.NotAfter, ca.Certificate().NotAfter)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestParseRefusesPairsThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	if _, err := ParseCA(a); err == nil {
-		t.Error("an end entity was taken for an authority")
+		t.Error("an end entity was accepted as a CA")
 	}
 }
 
@@ -136,7 +136,7 @@ func TestStaleReturnsTheReasonForReissuing(t *testing.T) {
 		{"the node got another address", good, moved, ca, 0, "lacks"},
 		{"another holder", good, renamed, ca, 0, "is one for"},
 		{"usage missing", issue(t, ca, client, start), member, ca, 0, "lacks"},
-		{"another authority signs now", good, member, other, 0, "being replaced"},
+		{"another CA signs now", good, member, other, 0, "being replaced"},
 		{"torn", Pair{good.Certificate, nil}, member, ca, 0, "cannot be read"},
 	} {
 		got := Stale(tc.pair, tc.want, tc.signer, start.Add(tc.at))

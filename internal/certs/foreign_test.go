@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestKeysOfOtherToolsAreRead goes through the forms in which authorities come from elsewhere.
+// TestKeysOfOtherToolsAreRead has the formats of CAs that other tools write.
 func TestKeysOfOtherToolsAreRead(t *testing.T) {
 	ours := authority(t, start)
 	ecKey, err := x509.ParsePKCS8PrivateKey(decode(t, ours.Pair().Key))
@@ -60,7 +60,7 @@ func TestKeysOfOtherToolsAreRead(t *testing.T) {
 	}
 	_, _, err = Pair{[]byte("x"), ours.Pair().Key}.Parse()
 	if _, key := errors.AsType[*KeyError](err); key || err == nil {
-		t.Errorf("a certificate that is garbage is said to be a key that is: %v", err)
+		t.Errorf("a certificate that is garbage is reported as an invalid key: %v", err)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestLeafCertificateIsNoCA(t *testing.T) {
 		t.Errorf("it is %v with usage %v until %s, number %s", c.IsCA, c.KeyUsage, c.NotAfter, c.SerialNumber)
 	}
 	if _, err := ca.Certify(x509.Certificate{NotBefore: start.Add(1000 * time.Hour), NotAfter: start.Add(2000 * time.Hour)}, key.Public()); err == nil {
-		t.Error("an authority that has expired has signed")
+		t.Error("a CA that has expired has signed")
 	}
 }
 

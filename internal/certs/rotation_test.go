@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestTrustIsKeptWhileACAIsReplaced plays three lives of an authority hour by hour, with holders
+// TestTrustIsKeptWhileACAIsReplaced simulates three lifetimes of a CA hour by hour, with holders
 // that learn of a new bundle as late as the overlap allows, and checks every handshake that could happen.
 func TestTrustIsKeptWhileACAIsReplaced(t *testing.T) {
 	const lag = 9 * time.Hour // holders get a bundle this late; the overlap is 10
@@ -49,11 +49,11 @@ func TestTrustIsKeptWhileACAIsReplaced(t *testing.T) {
 			t.Fatalf("hour %d: the certificate is not trusted by a bundle that is %s old", hour, lag)
 		}
 		if len(held) > 2 {
-			t.Fatalf("hour %d: %d authorities are trusted", hour, len(held))
+			t.Fatalf("hour %d: %d CAs are trusted", hour, len(held))
 		}
 	}
 	if len(signers) != 4 {
-		t.Errorf("%d authorities signed, want 4 in three half lives", len(signers))
+		t.Errorf("%d CAs signed, want 4 in three half lives", len(signers))
 	}
 }
 
@@ -68,7 +68,7 @@ func TestExpiredCAIsReplacedAtOnce(t *testing.T) {
 		t.Fatalf("changed %v, error %v", changed, err)
 	}
 	if next.Current.Certificate().Equal(r.Current.Certificate()) || len(next.Bundle()) != 1 {
-		t.Error("the expired authority is still in use")
+		t.Error("the expired CA is still in use")
 	}
 }
 

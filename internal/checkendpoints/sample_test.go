@@ -45,7 +45,7 @@ func TestSampleTimesOut(t *testing.T) {
 	if s := silent.sample(ctx, "x", "192.0.2.1:443", time.Now); !errors.Is(s.ConnectErr, context.DeadlineExceeded) {
 		t.Errorf("%+v", s)
 	}
-	// A server that accepts and says nothing has been reached.
+	// A server that accepts and sends nothing has been reached.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +81,6 @@ func TestServersWithTLSSeeACompleteHandshake(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if err := <-shaken; err != nil {
-		t.Errorf("the server says: %v", err)
+		t.Errorf("the server returns: %v", err)
 	}
 }

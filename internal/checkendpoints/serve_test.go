@@ -60,7 +60,7 @@ func TestMetricsAreServedOverTLSUnderTheNamesThatDashboardsUse(t *testing.T) {
 	}
 	m.Forget("ns", "c")
 	if body := get(t, base+"/metrics", tls.VersionTLS13, http.StatusOK); strings.Contains(body, `checkName="c"`) {
-		t.Errorf("a check that is gone is still told of:\n%s", body)
+		t.Errorf("a deleted check still has metrics:\n%s", body)
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -137,7 +137,7 @@ func TestWhatIsNotOnANodeIsNotPlanned(t *testing.T) {
 	delete(w.Nodes, "node-1")
 	for name, c := range planned(w) {
 		if c.SourceNode == "node-1" || c.Target.Node == "node-1" {
-			t.Errorf("%s is of a node that is gone", name)
+			t.Errorf("%s is of a deleted node", name)
 		}
 	}
 }

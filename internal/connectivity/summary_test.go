@@ -33,7 +33,7 @@ func TestANodeIsUnreachableWhenAllSourcesAgreeForLongEnough(t *testing.T) {
 		{"a source that is not ready does not count, so the delay is longer", []Result{result("a", "x", AgreedDelay), result("b", "x", 0)}, map[string]bool{"pod-a": true}, nil, nil, SingleSourceDelay - AgreedDelay},
 		{"and counts in the end", []Result{result("a", "x", SingleSourceDelay), result("b", "x", 0)}, map[string]bool{"pod-a": true}, []string{"x"}, nil, 0},
 		{"a source without a sample does not count", []Result{result("a", "x", AgreedDelay), unknown("b", "x")}, everyone, nil, nil, SingleSourceDelay - AgreedDelay},
-		{"no one can tell", []Result{result("a", "x", long)}, nil, nil, nil, 0},
+		{"unknown", []Result{result("a", "x", long)}, nil, nil, nil, 0},
 		{"a source that reaches nothing others reach is to blame itself",
 			[]Result{result("a", "x", long), result("a", "y", long), result("b", "x", 0), result("c", "y", long)}, everyone, []string{"y"}, []string{"a"}, 0},
 		{"it does not vouch for others from its first failure on",

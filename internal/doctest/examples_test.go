@@ -127,7 +127,7 @@ func checkRefused(t *testing.T, block doctest.Block, err error) {
 	}
 	for _, want := range block.Answer {
 		if !slices.Contains(answers, want) {
-			t.Errorf("%s: the document says\n%s\nand the server says\n%s", block, want, strings.Join(answers, "\n"))
+			t.Errorf("%s: the document has\n%s\nthe server returns\n%s", block, want, strings.Join(answers, "\n"))
 		}
 	}
 }

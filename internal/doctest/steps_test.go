@@ -41,17 +41,17 @@ exit 3
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var run []string
 	w := doctest.Walk{
 		Dir:       t.TempDir(),
-		Elsewhere: func(words []string) error { told = append(told, words...); return nil },
+		Elsewhere: func(words []string) error { run = append(run, words...); return nil },
 		On:        func(where, script string) (string, error) { return where + "\n", nil },
 	}
 	if err := w.Run(steps); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(told, " "); len(steps) != 5 || got != "boot host a.txt" {
-		t.Errorf("%d steps, told %q", len(steps), got)
+	if got := strings.Join(run, " "); len(steps) != 5 || got != "boot host a.txt" {
+		t.Errorf("%d steps, got %q", len(steps), got)
 	}
 	if _, err := os.Stat(filepath.Join(w.Dir, "a.txt")); err != nil {
 		t.Error(err)

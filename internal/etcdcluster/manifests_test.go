@@ -31,6 +31,6 @@ func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
 	}
 	m.Members[0].Trust = "0123456789abcdef"
 	if cmp.Equal(alone, template(m)) {
-		t.Error("a new authority does not start the member again, though etcd reads it only once")
+		t.Error("a new CA does not restart the member, though etcd reads it only once")
 	}
 }

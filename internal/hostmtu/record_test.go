@@ -14,8 +14,8 @@ func TestRecordRoundTripsThroughConfigMap(t *testing.T) {
 	for name, r := range map[string]Record{
 		"waiting for more": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, First: created},
 		"settled, and a smaller node joined afterwards": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}, "b": {Mark: Mark("2"), MTU: 1400}}, Settled: 1500, First: created},
-		"with interfaces":    {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, Interfaces: []string{"eth0", "eth1"}, First: created},
-		"all nodes are gone": {Nodes: map[string]Node{}, Settled: 1500, First: created},
+		"with interfaces":       {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, Interfaces: []string{"eth0", "eth1"}, First: created},
+		"all nodes are deleted": {Nodes: map[string]Node{}, Settled: 1500, First: created},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := r.Encode()

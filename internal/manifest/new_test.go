@@ -23,7 +23,7 @@ func TestNewSetsOnlyGivenFields(t *testing.T) {
 		obj  Typed
 		want string
 	}{
-		{"structs held by value say nothing when empty; a pointer to an empty struct does", &appsv1.DaemonSet{
+		{"structs held by value are omitted when empty; a pointer to an empty struct does", &appsv1.DaemonSet{
 			ObjectMeta: meta("x"),
 			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "c", SecurityContext: &corev1.SecurityContext{}}},
@@ -69,7 +69,7 @@ apiVersion: v1
 kind: ResourceQuota
 metadata: {name: x, namespace: ns}
 spec: {hard: {cpu: "0"}}`},
-		{"in a CRD, the empty status subresource is said, the status of the CRD itself is not", &apiextensionsv1.CustomResourceDefinition{
+		{"in a CRD, the empty status subresource is set, the status of the CRD itself is not", &apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{Name: "x"},
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},

@@ -108,7 +108,7 @@ metadata:
 	}
 	back, err := DecodeAll(file(string(got)), "a.yaml")
 	if err != nil || len(back) != 2 {
-		t.Errorf("does not come back: %v, %v", back, err)
+		t.Errorf("does not round-trip: %v, %v", back, err)
 	}
 }
 

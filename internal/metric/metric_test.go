@@ -17,6 +17,6 @@ func TestSecondRegistrationSharesTheCounter(t *testing.T) {
 		t.Errorf("the second counter is another one (%v)", err)
 	}
 	if _, err := Registered(registry, prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "b"})); err == nil {
-		t.Error("a counter that says something else of the same name is taken")
+		t.Error("a counter with the same name and another help text is accepted")
 	}
 }

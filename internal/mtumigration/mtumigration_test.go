@@ -11,21 +11,21 @@ import (
 )
 
 // world is a cluster in which the MTU is changed: what the agents' configuration has, what each has done of it, and what was last
-// said of that.
+// reported of that.
 type world struct {
 	t    *testing.T
 	spec operatorv1.NetworkSpec
 	// configured is the MTU of the filled specification.
 	configured uint32
-	told       State
+	published  State
 	nodes      []State
 	progress   facts.MTUMigration
 }
 
 func newWorld(t *testing.T, nodes int) *world {
-	w := &world{t: t, configured: 1450, told: State{MTU: 1450}}
+	w := &world{t: t, configured: 1450, published: State{MTU: 1450}}
 	for range nodes {
-		w.nodes = append(w.nodes, w.told)
+		w.nodes = append(w.nodes, w.published)
 	}
 	return w
 }
@@ -34,22 +34,22 @@ func (w *world) announce(from, to uint32) {
 	w.spec.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{Network: &osv1.MTUMigrationValues{From: new(from), To: new(to)}}}
 }
 
-// pass is one of the operator's: it fills the specification, renders, and reports nothing by itself.
+// pass is a reconcile of the operator: it fills the specification, renders, and sets no status.
 func (w *world) pass() {
 	announced := Announced(&w.spec)
 	if announced != nil {
 		w.configured = Filled(*announced, w.configured, w.progress)
 	}
-	next, change := Next(&w.told, int(w.configured), announced, w.progress)
+	next, change := Next(&w.published, int(w.configured), announced, w.progress)
 	if change == nil {
 		w.progress = facts.MTUMigration{}
 	}
-	w.told = next
+	w.published = next
 }
 
 // restart has an agent apply its configuration.
 func (w *world) restart(i int) {
-	w.nodes[i] = w.told
+	w.nodes[i] = w.published
 	for a := range w.nodes {
 		for b := range w.nodes {
 			if longest(w.nodes[a]) > w.nodes[b].MTU {
@@ -69,14 +69,14 @@ func longest(s State) int {
 
 // look is the loop's: whether all nodes have applied it.
 func (w *world) look() {
-	p := facts.MTUMigration{Active: true, MTU: w.told.MTU, Step: w.told.Step, RoutableMTU: w.told.RoutableMTU, Done: true}
+	p := facts.MTUMigration{Active: true, MTU: w.published.MTU, Step: w.published.Step, RoutableMTU: w.published.RoutableMTU, Done: true}
 	for _, n := range w.nodes {
-		p.Done = p.Done && n == w.told
+		p.Done = p.Done && n == w.published
 	}
 	w.progress = p
 }
 
-// settle goes on until nothing changes.
+// settle reconciles until nothing changes.
 func (w *world) settle() {
 	for range 10 {
 		w.pass()
@@ -122,12 +122,12 @@ func TestMigrationFinishesAutomatically(t *testing.T) {
 		w.look()
 		w.settle()
 		if w.configured != to {
-			t.Fatalf("to %d: the specification says %d", to, w.configured)
+			t.Fatalf("to %d: the specification has %d", to, w.configured)
 		}
 		w.spec.Migration = nil
 		w.settle()
-		if w.told.Step != 0 || w.told.MTU != int(to) || w.nodes[2].MTU != int(to) {
-			t.Errorf("to %d: the agents have %+v at the end", to, w.told)
+		if w.published.Step != 0 || w.published.MTU != int(to) || w.nodes[2].MTU != int(to) {
+			t.Errorf("to %d: the agents have %+v at the end", to, w.published)
 		}
 	}
 }

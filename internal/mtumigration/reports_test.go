@@ -21,8 +21,8 @@ func TestReportsAreThoseOfReadyPods(t *testing.T) {
 			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
 		}
 	}
-	told := State{MTU: 1450, Step: 1, RoutableMTU: 1400}
-	text, err := told.Encode()
+	published := State{MTU: 1450, Step: 1, RoutableMTU: 1400}
+	text, err := published.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestReportsAreThoseOfReadyPods(t *testing.T) {
 		{"the node writes something else", []corev1.Pod{pod("a", `[`, corev1.ConditionTrue)}, false},
 		{"there is no pod", nil, false},
 	} {
-		progress, waiting := Progress(told, Reports([]*corev1.Node{node("a")}, tc.pods))
+		progress, waiting := Progress(published, Reports([]*corev1.Node{node("a")}, tc.pods))
 		if progress.Done != tc.done || tc.done != (len(waiting) == 0) {
 			t.Errorf("%s: %+v, %v", tc.why, progress, waiting)
 		}

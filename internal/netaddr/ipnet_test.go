@@ -13,7 +13,7 @@ func TestIPNet(t *testing.T) {
 			t.Errorf("%s becomes %s", text, got)
 		}
 		if back, ok := FromIPNet(IPNet(p)); !ok || back != p {
-			t.Errorf("%s comes back as %s, %v", text, back, ok)
+			t.Errorf("%s round-trips to %s, %v", text, back, ok)
 		}
 	}
 	if got := IPNet(netip.Prefix{}); got != nil {

@@ -37,7 +37,7 @@ func TestEveryFieldOfTheSpecificationHasAClass(t *testing.T) {
 	classes := map[string]bool{}
 	for _, f := range Registry().Fields("") {
 		if f.Path == "" || f.Class == "" || f.Disruption == "" || f.Reason == "" {
-			t.Errorf("%+v does not say everything", f)
+			t.Errorf("%+v is incomplete", f)
 		}
 		if classes[f.Path] {
 			t.Errorf("%s has two classes", f.Path)
@@ -111,7 +111,7 @@ func TestExplainNamesTheClassOfEveryField(t *testing.T) {
 			want += fmt.Sprintf("; %s where a pool grows (%s)", provider.Rolling, f.Grows)
 		}
 		if got := strings.Join(strings.Fields(described[f.Path]), " "); !strings.Contains(got, want) || !strings.Contains(got, "disruption: "+string(f.Disruption)) {
-			t.Errorf("kubectl explain %s says %q, want %q and disruption %s", f.Path, got, want, f.Disruption)
+			t.Errorf("kubectl explain %s prints %q, want %q and disruption %s", f.Path, got, want, f.Disruption)
 		}
 	}
 }

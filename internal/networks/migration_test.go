@@ -58,7 +58,7 @@ func TestMTUMigrationsAreValidated(t *testing.T) {
 		{"to is too small", withMTU(1450), withMTU(0, migrate(1450, 500)), facts.MTUMigration{}, "spec.migration.mtu.network.to migration-mtu", "it must be 576 to 65535"},
 		{"to needs longer links", withMTU(1450), withMTU(0, migrate(1450, 1460)), facts.MTUMigration{}, "spec.migration.mtu.network.to migration-mtu", "use 1450 or less"},
 		{"from and to are the same", withMTU(1450), withMTU(0, migrate(1450, 1450)), facts.MTUMigration{}, "spec.migration.mtu.network.to migration-mtu", "the same as from"},
-		{"nothing is said", withMTU(1450), withMTU(0, func(s *operatorv1.NetworkSpec) {
+		{"nothing is set", withMTU(1450), withMTU(0, func(s *operatorv1.NetworkSpec) {
 			s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}
 		}), facts.MTUMigration{}, "spec.migration.mtu.network migration-mtu", "both needed"},
 		{"machines", withMTU(1450), withMTU(0, migrate(1450, 1400), machine), facts.MTUMigration{}, "spec.migration.mtu.machine migration-mtu", "does not change the links of machines"},
@@ -72,7 +72,7 @@ func TestMTUMigrationsAreValidated(t *testing.T) {
 		{"the way back by removing it", withMTU(1450, migrate(1450, 1400)), withMTU(0), back, "", ""},
 		{"the way back by exchanging both", withMTU(1450, migrate(1450, 1400)), withMTU(0, migrate(1400, 1450)), back, "", ""},
 		{"another MTU in mid course", withMTU(1450, migrate(1450, 1400)), withMTU(0, migrate(1450, 1300)), back, "spec.migration.mtu.network change-during-migration", "remove spec.migration or exchange from and to"},
-		{"it has finished by itself", withMTU(1450, migrate(1450, 1400)), withMTU(1450, migrate(1450, 1400)), reached, "", ""},
+		{"it has finished automatically", withMTU(1450, migrate(1450, 1400)), withMTU(1450, migrate(1450, 1400)), reached, "", ""},
 		{"the end", withMTU(1400, migrate(1450, 1400)), withMTU(0), reached, "", ""},
 		{"the end with the new MTU", withMTU(1400, migrate(1450, 1400)), withMTU(1400), reached, "", ""},
 		{"the end, and the old MTU is still there", withMTU(1400, migrate(1450, 1400)), withMTU(1450), reached, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-change", "put the old value back"},

@@ -242,7 +242,7 @@ func TestOverridesWaitForTheEndOfAMigration(t *testing.T) {
 	}
 }
 
-// TestTheRulesOfWorkloadsNameThemAll: the API server's rules list the workloads by what their networks and components say of them.
+// TestTheRulesOfWorkloadsNameThemAll: the API server's rules list the workloads by what their networks and components declare.
 func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
 	var placed, fixed []string
 	for _, w := range Registry().Workloads() {
@@ -267,7 +267,7 @@ func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
 		}
 		slices.Sort(names)
 		if diff := cmp.Diff(want, names); diff != "" {
-			t.Errorf("rule %s for %s (-the networks say +the rule has):\n%s", r.Says.Rule(), r.Field, diff)
+			t.Errorf("rule %s for %s (-networks +rule):\n%s", r.Says.Rule(), r.Field, diff)
 		}
 	}
 	if checked != 3 {

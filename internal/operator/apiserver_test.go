@@ -65,7 +65,7 @@ func TestFindAPIServerTakesTheFirstThatShowsATrustedCertificate(t *testing.T) {
 		t.Error("a server without a certificate was taken")
 	}
 	if _, err := FindAPIServer(t.Context(), config, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "HOST_IP") {
-		t.Errorf("without candidates the error does not say what to do: %v", err)
+		t.Errorf("without candidates the error does not have the way out: %v", err)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // TestNodeGetsItsCertificateFromTheOperatorOnly goes from an OperatorPKI to the certificate of a node, with nothing but the
-// rights that config/rbac gives. No object but the user's is there before.
+// permissions of config/rbac. No object but the user's exists before.
 func TestNodeGetsItsCertificateFromTheOperatorOnly(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {

@@ -68,7 +68,7 @@ func TestEditIsAppliedAndDeletedRecordForcesAnUnsafeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.eventually("deleting the record forces it", c.has("backend", "vxlan"))
-	c.eventually("and the history says so", func() bool { h := c.history(); return len(h) == 3 && h[2]["forced"] == true })
+	c.eventually("and the history records it", func() bool { h := c.history(); return len(h) == 3 && h[2]["forced"] == true })
 	c.eventually("and nothing is wrong any more", c.is("Degraded", osv1.ConditionFalse, "AsExpected"))
 }
 
@@ -93,7 +93,7 @@ func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {
 		t.Error("something was applied")
 	}
 	if !c.is("Available", osv1.ConditionTrue, "")() {
-		t.Errorf("the network is said to be down: %+v", c.condition("Available"))
+		t.Errorf("the network is reported as down: %+v", c.condition("Available"))
 	}
 	c.damage()
 	c.eventually("drift is repaired from the history", c.has("backend", "host-gw"))

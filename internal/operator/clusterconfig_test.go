@@ -89,7 +89,7 @@ func TestNetworkConfigAloneInstallsTheNetworkAndHasItsStatus(t *testing.T) {
 		})
 	})
 	if got := c.condition("Degraded"); got.Status == osv1.ConditionTrue {
-		t.Errorf("nothing is wrong with the network, and it says %+v", got)
+		t.Errorf("the network has no error, and reports %+v", got)
 	}
 	c.eventually("there is an event", func() bool {
 		var events eventsv1.EventList
@@ -101,7 +101,7 @@ func TestNetworkConfigAloneInstallsTheNetworkAndHasItsStatus(t *testing.T) {
 		})
 	})
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth7" })
-	c.eventually("everything else goes on", c.has("interface", "eth7"))
+	c.eventually("everything else continues", c.has("interface", "eth7"))
 	if got := c.network().Spec.ServiceNetwork[0]; got != "10.96.0.0/16" {
 		t.Errorf("%s was written down", got)
 	}
@@ -132,7 +132,7 @@ func TestPlatformIsReadWhenTheInfrastructureAppears(t *testing.T) {
 	c.eventually("and what is wrong is another thing now", c.follows(metav1.ConditionFalse, "InvalidClusterConfig"))
 }
 
-// TestShortFormAndNetworkConfigDoNotFight: Network.config wins, the short form says so, and nothing is written any more.
+// TestShortFormAndNetworkConfigDoNotFight: Network.config wins, the short form reports it, and nothing more is written.
 func TestShortFormAndNetworkConfigDoNotFight(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{networkConfigs}})
 	c.create(newConfig())
@@ -141,8 +141,8 @@ func TestShortFormAndNetworkConfigDoNotFight(t *testing.T) {
 	c.eventually("it is applied", c.has("interface", "eth1"))
 	same := newClusterConfig()
 	c.create(same)
-	c.eventually("both say the same", c.follows(metav1.ConditionTrue, "AsExpected"))
-	c.eventually("and both say so", c.synced(osv1.ConditionTrue, "AsExpected"))
+	c.eventually("both are equal", c.follows(metav1.ConditionTrue, "AsExpected"))
+	c.eventually("and both report it", c.synced(osv1.ConditionTrue, "AsExpected"))
 
 	n := c.config()
 	before := n.DeepCopy()

@@ -19,7 +19,7 @@ import (
 const diagnosticsNamespace = "openshift-network-diagnostics"
 
 // TestConnectivityIsCheckedOnceTheKindIsServed starts without the kind, installs it, makes the endpoints that no one makes
-// here, and turns it all off again, with no more rights than the operator has.
+// here, and turns it all off again, with no more permissions than the operator has.
 func TestConnectivityIsCheckedOnceTheKindIsServed(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
@@ -32,7 +32,7 @@ func TestConnectivityIsCheckedOnceTheKindIsServed(t *testing.T) {
 	})
 	c.create(newNetwork())
 	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
-	c.eventually("the status says that there are no checks", c.is("NetworkDiagnosticsAvailable", "False", "NotServed"))
+	c.eventually("the status reports that there are no checks", c.is("NetworkDiagnosticsAvailable", "False", "NotServed"))
 	c.Install(t, "podnetworkconnectivitychecks.controlplane.operator.openshift.io")
 	exists := func(o client.Object) func() bool {
 		return func() bool { return c.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o) == nil }

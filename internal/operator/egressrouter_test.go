@@ -26,7 +26,7 @@ func (c *cluster) routerReason(namespace string, condition networkv1.EgressRoute
 	return ""
 }
 
-// TestEgressRoutersNeedNoMoreThanTheRoles runs the operator with the rights that it ships with: a router waits for Multus, is made when
+// TestEgressRoutersNeedNoMoreThanTheRoles runs the operator with the permissions that it ships with: a router waits for Multus, is created when
 // Multus comes, is repaired, and gives up an address.
 func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
@@ -51,12 +51,12 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 		return c.Client.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment) == nil
 	}
 	c.eventually("it is made when Multus has come", exists)
-	c.eventually("and says so", func() bool { return c.routerReason(shop, networkv1.EgressRouterProgressing) == "Deploying" })
+	c.eventually("and reports it", func() bool { return c.routerReason(shop, networkv1.EgressRouterProgressing) == "Deploying" })
 
 	if err := c.Client.Delete(t.Context(), deployment); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("what was deleted comes back", exists)
+	c.eventually("deleted objects are recreated", exists)
 	attachment := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "k8s.cni.cncf.io/v1", Kind: "NetworkAttachmentDefinition"}}
 	attached := func(name string) bool {
 		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: name}, attachment) == nil
@@ -78,7 +78,7 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 	if err := c.Client.Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("an address that is gone takes its attachment along", func() bool { return !attached("egress-router-way-out-ipv6") })
+	c.eventually("the attachment of a removed address is deleted", func() bool { return !attached("egress-router-way-out-ipv6") })
 
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "p", Labels: deployment.Spec.Template.Labels, Annotations: deployment.Spec.Template.Annotations}}
 	pod.Spec = deployment.Spec.Template.Spec

@@ -80,6 +80,6 @@ func TestNothingIsWrittenAfterTheLeaseIsReleased(t *testing.T) {
 		t.Errorf("the lease cannot be released: %v", err)
 	}
 	if send("PATCH", "/api/v1/namespaces/n") == nil {
-		t.Error("a loop that hung still writes")
+		t.Error("a stalled controller still writes")
 	}
 }

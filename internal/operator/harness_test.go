@@ -292,7 +292,7 @@ func (c *cluster) configMap(namespace, name string) map[string]string {
 	return cm.Data
 }
 
-// recorded reports whether the record says that something is applied.
+// recorded reports whether the record has an applied configuration.
 func (c *cluster) recorded() bool {
 	return c.configMap(operatorNamespace, "applied-cluster")["state"] == "applied"
 }

@@ -54,7 +54,7 @@ func (c *cluster) createFile(path ...string) {
 	}
 }
 
-// TestHostNetworksNeedNoMoreThanTheRoles runs the operator on something like OpenShift with the rights that it ships with, from
+// TestHostNetworksNeedNoMoreThanTheRoles runs the operator on something like OpenShift with the permissions that it ships with, from
 // a HostNetworkConfig to the objects of a machine that comes later, to the deletion of all of it.
 func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 	c := newCluster(t, apitest.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{

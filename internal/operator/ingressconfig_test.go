@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// TestHostNetworkNamespaceIsLabeledWhenItAppears: networks bring the namespace, and some never do.
+// TestHostNetworkNamespaceIsLabeledWhenItAppears: some networks create the namespace, others never do.
 func TestHostNetworkNamespaceIsLabeledWhenItAppears(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{"ingresscontrollers.operator.openshift.io"}})
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ingress-operator"}})

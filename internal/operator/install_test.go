@@ -15,7 +15,7 @@ func TestNetworkIsInstalledReportedAndRecorded(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
 	r := c.start()
-	c.eventually("the network says that it starts", c.is("Available", osv1.ConditionFalse, "Startup"))
+	c.eventually("the network reports that it starts", c.is("Available", osv1.ConditionFalse, "Startup"))
 	c.rolledOut(3)
 	c.eventually("the network is available", c.is("Available", osv1.ConditionTrue, "AsExpected"))
 	c.eventually("and settled", c.is("Progressing", osv1.ConditionFalse, "AsExpected"))

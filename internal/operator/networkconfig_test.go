@@ -103,7 +103,7 @@ func TestDeletingAppliedDefaultForcesAChangeOfTheNetworkConfig(t *testing.T) {
 	c.consistently("and the network stays", 300*time.Millisecond, func() bool { return c.recorded() && c.has("backend", "vxlan")() })
 }
 
-// claimed reports whether the record says that it is the NetworkConfig's.
+// claimed reports whether the record belongs to the NetworkConfig.
 func (c *cluster) claimed() bool {
 	var cm corev1.ConfigMap
 	return c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "applied-cluster"}, &cm) == nil && len(cm.Annotations) > 0

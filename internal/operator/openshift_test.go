@@ -54,7 +54,7 @@ const (
 )
 
 // TestNetworkInstallsWithAnyOfTheOptionalCRDs installs a network in clusters that have some of the optional kinds and
-// not others, so that any two of them occur in every combination; and with the rights that are shipped.
+// not others, so that any two of them occur in every combination; and with the permissions that are shipped.
 func TestNetworkInstallsWithAnyOfTheOptionalCRDs(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	objects := born(t)
@@ -98,11 +98,11 @@ func TestNetworkInstallsWithAnyOfTheOptionalCRDs(t *testing.T) {
 		}
 	}
 	for what := range refused {
-		t.Errorf("%s was refused for lack of rights", what)
+		t.Errorf("%s was refused because of missing permissions", what)
 	}
 }
 
-// TestOperatorRestartsWhenTheTLSProfileChanges: it ends by itself, without an error and having given back its lease, so
+// TestOperatorRestartsWhenTheTLSProfileChanges: it exits without an error and releases its lease, so
 // that the next one has the new settings at once.
 func TestOperatorRestartsWhenTheTLSProfileChanges(t *testing.T) {
 	c := newCluster(t, apitest.Options{OpenShift: []string{"apiservers.config.openshift.io"}})
@@ -136,7 +136,7 @@ func TestOperatorRestartsWhenTheTLSProfileChanges(t *testing.T) {
 
 func withLease(o *Options) { o.WithoutLease = false }
 
-// until runs an operator until it ends by itself or the test ends, and reports how it ended.
+// until runs an operator until it exits or the test ends, and reports how it exited.
 func (c *cluster) until(settings ...setting) <-chan error {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -195,7 +195,7 @@ func (c *cluster) wipe() {
 			c.t.Fatal(err)
 		}
 	}
-	c.eventually("the network is gone", func() bool { return c.network().Name == "" })
+	c.eventually("the network was deleted", func() bool { return c.network().Name == "" })
 }
 
 // shippedIn returns the roles and bindings in a directory of config.

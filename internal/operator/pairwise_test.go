@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// levels says how many levels each of the optional kinds has.
+// levels has the number of levels of each optional kind.
 func levels() []int {
 	var all []int
 	for _, kind := range optional {
@@ -22,7 +22,7 @@ func levels() []int {
 type pair struct{ a, levelA, b, levelB int }
 
 // pairwise returns rows in which each two factors have every combination of their levels, beginning with nothing and
-// with everything. Each further row is made for a pair that is missing, and gets the levels that bring most others.
+// with everything. Each further row is made for a pair that is missing, and gets the levels that cover most others.
 func pairwise(levels []int) [][]int {
 	nothing, everything := make([]int, len(levels)), make([]int, len(levels))
 	for i, n := range levels {

@@ -29,7 +29,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-// planner plans as `cno plan` does, as a client that the audit log tells from others.
+// planner plans as `cno plan` does, as a client that the audit log distinguishes from others.
 type planner struct {
 	*cluster
 	preview.Cluster
@@ -93,7 +93,7 @@ func (p planner) objects() map[manifest.Key]string {
 	return found
 }
 
-// done says what has become of objects, in the words of a plan.
+// done returns what happened to objects, in the terms of a plan.
 func done(before, after map[manifest.Key]string) map[string]string {
 	all := map[string]string{}
 	for key, version := range after {
@@ -112,7 +112,7 @@ func done(before, after map[manifest.Key]string) map[string]string {
 	return all
 }
 
-// previewed is what a plan says will become of objects. What is kept stays as it is.
+// previewed is what a plan announces for objects. What is kept stays as it is.
 func previewed(objects []preview.Object) map[string]string {
 	all := map[string]string{}
 	for _, o := range objects {
@@ -146,7 +146,7 @@ func newPlanner(t testing.TB) planner {
 }
 
 // TestPreviewMatchesTheOperator plans random edits, makes them, and compares what the operator does with what
-// the plan said: the decision, and every object that changes.
+// the plan announced: the decision, and every object that changes.
 func TestPreviewMatchesTheOperator(t *testing.T) {
 	const edits = 120
 	p := newPlanner(t)

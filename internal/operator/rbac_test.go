@@ -37,7 +37,7 @@ func denied(r apitest.Request) bool {
 	return r.Response.Code == http.StatusForbidden || r.Response.Code == http.StatusUnauthorized || r.Response.Code == http.StatusUnprocessableEntity
 }
 
-// TestOperatorNeedsNoMoreThanItsRoles runs the operator with the real networks and nothing but the rights that
+// TestOperatorNeedsNoMoreThanItsRoles runs the operator with the real networks and only the permissions that
 // config/rbac gives it, from nothing to a change, and looks for refusals.
 func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
 	c := newCluster(t, apitest.Options{})

@@ -39,7 +39,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestMetricsRequireAuthorization runs the operator with the rights that are shipped, and reads its metrics.
+// TestMetricsRequireAuthorization runs the operator with the permissions that are shipped, and reads its metrics.
 func TestMetricsRequireAuthorization(t *testing.T) {
 	c := newClusterAlone(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {

@@ -71,7 +71,7 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		c.installed()
 		planned := c.planner().plan(newNetwork(off))
 		if planned.Decision != preview.NeedsAcknowledgement || planned.Acknowledgement == "" {
-			t.Fatalf("the plan says %s", planned.Decision)
+			t.Fatalf("the plan decides %s", planned.Decision)
 		}
 		c.editSpec(off)
 		c.eventually("the edit is refused", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
@@ -80,7 +80,7 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		}
 		c.acknowledge(planned.Acknowledgement)
 		c.eventually("kube-proxy is to be removed", c.accepted(false))
-		c.eventually("the condition says that no component serves Services", c.is("ServicesDegraded", osv1.ConditionTrue, "ServicesUnserved"))
+		c.eventually("the condition reports that no component serves Services", c.is("ServicesDegraded", osv1.ConditionTrue, "ServicesUnserved"))
 		c.editSpec(func(s *operatorv1.NetworkSpec) { s.DeployKubeProxy = new(true) })
 		c.eventually("kube-proxy is back", c.accepted(true))
 		c.eventually("and the condition has ended", func() bool { return c.condition("ServicesDegraded").Status != osv1.ConditionTrue })
@@ -90,12 +90,12 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		c.installed()
 		c.anotherProxy()
 		if planned := c.planner().plan(newNetwork(off)); planned.Decision != preview.Safe {
-			t.Errorf("the plan says %s: %+v", planned.Decision, planned.Errors)
+			t.Errorf("the plan decides %s: %+v", planned.Decision, planned.Errors)
 		}
 		c.editSpec(off)
 		c.eventually("kube-proxy is to be removed", c.accepted(false))
 		if c.is("ServicesDegraded", osv1.ConditionTrue, "")() {
-			t.Error("the condition says that no component serves Services")
+			t.Error("the condition reports that no component serves Services")
 		}
 	})
 }

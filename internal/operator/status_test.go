@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// says returns whether a condition of the ClusterOperator has a status and a reason.
-func (c *cluster) says(name, value, reason string) func() bool {
+// hasCondition returns whether a condition of the ClusterOperator has a status and a reason.
+func (c *cluster) hasCondition(name, value, reason string) func() bool {
 	return func() bool {
 		for _, have := range c.clusterOperator().Status.Conditions {
 			if string(have.Type) == name {
@@ -79,30 +79,30 @@ func TestClusterOperatorIsRecreatedAndWorksWithoutANetwork(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(clusterOperators())
 	c.start()
-	c.eventually("without a network, that is said", c.says("Degraded", "True", "NoOperConfig"))
+	c.eventually("a missing network is reported", c.hasCondition("Degraded", "True", "NoOperConfig"))
 	if got := c.clusterOperator().Status.RelatedObjects; len(got) != 2 || got[0].Name != operatorNamespace {
 		t.Errorf("relatedObjects has %v", got)
 	}
 	c.create(newNetwork())
 	c.rolledOut(1)
-	c.eventually("with one, all is well", c.says("Available", "True", "AsExpected"))
-	c.eventually("and nothing is degraded", c.says("Degraded", "False", "AsExpected"))
+	c.eventually("with one, all is well", c.hasCondition("Available", "True", "AsExpected"))
+	c.eventually("and nothing is degraded", c.hasCondition("Degraded", "False", "AsExpected"))
 
 	operator := c.clusterOperator()
 	if err := c.Client.Delete(t.Context(), &configv1.ClusterOperator{ObjectMeta: operator.ObjectMeta}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("a deleted ClusterOperator is made again", func() bool {
+	c.eventually("a deleted ClusterOperator is recreated", func() bool {
 		again := c.clusterOperator()
-		return again.UID != "" && again.UID != operator.UID && c.says("Available", "True", "AsExpected")()
+		return again.UID != "" && again.UID != operator.UID && c.hasCondition("Available", "True", "AsExpected")()
 	})
 
 	if err := c.Client.Delete(t.Context(), newNetwork()); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("a deleted network is said to be", c.says("Degraded", "True", "NoOperConfig"))
-	if !c.says("Available", "True", "AsExpected")() {
-		t.Error("the network still works, and is said not to be available")
+	c.eventually("a deleted network is reported", c.hasCondition("Degraded", "True", "NoOperConfig"))
+	if !c.hasCondition("Available", "True", "AsExpected")() {
+		t.Error("the network still works, and is reported as unavailable")
 	}
 	network := newNetwork()
 	c.create(network)
@@ -132,7 +132,7 @@ func TestMemoryOfTheStatusSurvivesTheOperator(t *testing.T) {
 	})
 	c.daemonSet(func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 0 })
 	c.start()
-	c.eventually("a rollout that was begun long ago hangs", c.is("Degraded", osv1.ConditionTrue, "RolloutHung"))
+	c.eventually("a rollout that was started long ago is stalled", c.is("Degraded", osv1.ConditionTrue, "RolloutHung"))
 	c.eventually("and is marked", func() bool {
 		_, marked := c.daemonSet(nil).Annotations[status.AnnotationHung]
 		return marked

@@ -130,7 +130,7 @@ func TestTrimmedPodHasTheSameDiagnosis(t *testing.T) {
 		again := &corev1.Pod{Status: corev1.PodStatus{Reason: "of another", Conditions: make([]corev1.PodCondition, 2)}}
 		w.fill(again)
 		if diff := cmp.Diff(ready(tt.change), again); diff != "" {
-			t.Errorf("%s: what is kept says something else: %s", name, diff)
+			t.Errorf("%s: the trimmed pod has another diagnosis: %s", name, diff)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (c *cluster) ready() {
 	_ = c.Client.Status().Update(c.t.Context(), &d) // a conflict: the next look writes it
 }
 
-// waits reports whether a condition says that one thing waits for another, among others.
+// waits reports whether a condition reports, among others, that one thing waits for another.
 func (c *cluster) waits(reason, message string) func() bool {
 	return func() bool {
 		for _, name := range []string{"Progressing", "Upgradeable"} {
@@ -56,11 +56,11 @@ func TestAnUpgradeWaitsUntilTheChangeBeforeItIsHealthy(t *testing.T) {
 	c.eventually("the change is rolled out", c.has("interface", "eth1"))
 	r.stop()
 	c.start(withVersion("v2"))
-	c.eventually("the upgrade says what it waits for", c.waits("UpgradeWaitsForConfig", "version v2 waits until revision 2"))
+	c.eventually("the upgrade reports what it waits for", c.waits("UpgradeWaitsForConfig", "version v2 waits until revision 2"))
 	if got := c.image(); got != "agent:1" {
 		t.Errorf("meanwhile the image is %s", got)
 	}
-	c.eventually("it goes on once the change is healthy", func() bool { c.ready(); return c.image() == "agent:2" })
+	c.eventually("it continues once the change is healthy", func() bool { c.ready(); return c.image() == "agent:2" })
 }
 
 func TestAChangeWaitsUntilTheUpgradeBeforeItIsHealthy(t *testing.T) {
@@ -69,9 +69,9 @@ func TestAChangeWaitsUntilTheUpgradeBeforeItIsHealthy(t *testing.T) {
 	c.start(withVersion("v2"))
 	c.eventually("the upgrade is rolled out", func() bool { return c.image() == "agent:2" })
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth1" })
-	c.eventually("the change says what it waits for", c.waits("ConfigWaitsForUpgrade", "waits until version v2"))
+	c.eventually("the change reports what it waits for", c.waits("ConfigWaitsForUpgrade", "waits until version v2"))
 	if c.has("interface", "eth1")() {
 		t.Error("the change is made meanwhile")
 	}
-	c.eventually("it goes on once the upgrade is healthy", func() bool { c.ready(); return c.has("interface", "eth1")() })
+	c.eventually("it continues once the upgrade is healthy", func() bool { c.ready(); return c.has("interface", "eth1")() })
 }

@@ -39,7 +39,7 @@ func TestUnknownFormatErrorListsTheKnownFormats(t *testing.T) {
 	f.Add(cmd)
 	cmd.SetArgs([]string{"-o", "xml"})
 	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), `"xml" is not text, json or yaml`) {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v", err)
 	}
 	cmd.SetArgs([]string{"-o", "yaml"})
 	if err := cmd.Execute(); err != nil || f != YAML || f.ForPeople() {

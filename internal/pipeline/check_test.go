@@ -134,12 +134,12 @@ func TestAllUnsafeChangesAreReportedAtOnce(t *testing.T) {
 		Desired: spec(podPools("10.128.0.0/15 24"), services("172.31.0.0/16")), Cluster: cluster(),
 	}, Check)
 	want := []string{"spec.defaultNetwork.type type-change", "spec.serviceNetwork service-network-change", "spec.clusterNetwork cluster-network-change"}
-	if d := cmp.Diff(want, told(r)); d != "" {
+	if d := cmp.Diff(want, summaries(r)); d != "" {
 		t.Error(d)
 	}
 	r = refusalsFor(t, Input{Applied: spec(mtu(1400)), Desired: spec(mtu(1300), podPools("10.128.0.0/15 24")), Cluster: cluster()}, Check)
 	want = []string{"spec.clusterNetwork[0].hostPrefix hostprefix-change", "spec.clusterNetwork[0].cidr cluster-network-shrink", "spec.defaultNetwork.flannelConfig.mtu forbidden"}
-	if d := cmp.Diff(want, told(r)); d != "" {
+	if d := cmp.Diff(want, summaries(r)); d != "" {
 		t.Error(d)
 	}
 }
@@ -154,7 +154,7 @@ func TestFixedPoolsMayNotBeReordered(t *testing.T) {
 		"spec.clusterNetwork[1].cidr cluster-network-change": spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/15 24", "10.4.0.0/16 24")),
 	} {
 		_, err := p.Run(t.Context(), Input{Applied: spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/16 24", "10.4.0.0/16 24")), Desired: next}, Check)
-		if d := cmp.Diff([]string{rule}, told(RefusalsOf(err))); d != "" {
+		if d := cmp.Diff([]string{rule}, summaries(RefusalsOf(err))); d != "" {
 			t.Error(d)
 		}
 	}
@@ -170,7 +170,7 @@ func TestPoolsOfAThirdPartyKeepTheCommonRules(t *testing.T) {
 	} {
 		nodes := facts.Cluster{NodeAddresses: map[string][]netip.Addr{"a": {netip.MustParseAddr("10.3.0.1")}}}
 		r := refusalsFor(t, Input{Applied: applied, Desired: next, Cluster: nodes}, Check)
-		if d := cmp.Diff([]string{rule}, told(r)); d != "" {
+		if d := cmp.Diff([]string{rule}, summaries(r)); d != "" {
 			t.Error(d)
 		}
 	}
@@ -192,7 +192,7 @@ func TestConversionNeedsANetworkThatCan(t *testing.T) {
 	traits.ConvertDualStack = false
 	p.Registry.Providers[1] = fakeNetwork{traits: traits}
 	_, err := p.Run(t.Context(), Input{Applied: spec(typed(ovn)), Desired: spec(typed(ovn), dualStack)}, Check)
-	if d := cmp.Diff([]string{"spec.serviceNetwork dual-stack-conversion"}, told(RefusalsOf(err))); d != "" {
+	if d := cmp.Diff([]string{"spec.serviceNetwork dual-stack-conversion"}, summaries(RefusalsOf(err))); d != "" {
 		t.Error(d)
 	}
 }

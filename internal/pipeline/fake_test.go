@@ -205,8 +205,8 @@ func podPools(list ...string) edit {
 	}
 }
 
-// told lists refusals as "field rule".
-func told(r Refusals) []string {
+// summaries lists refusals as "field rule".
+func summaries(r Refusals) []string {
 	out := []string{}
 	for _, one := range r {
 		out = append(out, one.Field+" "+one.Rule)

@@ -51,7 +51,7 @@ func holds(t *testing.T, next, prev *operatorv1.NetworkSpec) {
 		}
 		for _, r := range append(RefusalsOf(err), RefusalsOf(res.Refused)...) {
 			if r.Field == "" || r.Rule == "" || r.Message == "" {
-				t.Errorf("a refusal says nothing: %+v", r)
+				t.Errorf("a refusal has no message: %+v", r)
 			}
 		}
 	}

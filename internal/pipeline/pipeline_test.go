@@ -44,7 +44,7 @@ func TestInvalidEditKeepsTheAppliedNetwork(t *testing.T) {
 }
 
 func TestAppliedConfigurationIsNotValidatedAgain(t *testing.T) {
-	// A newer operator refuses what an older one accepted. It must go on with it.
+	// A newer operator refuses what an older one accepted. It must continue with it.
 	applied := spec(mtu(100), services("172.30.0.1/16"))
 	res, err := reconcile(t.Context(), newPipeline(), Input{Desired: applied, Applied: applied, Cluster: cluster()})
 	if err != nil || !RefusalsOf(res.Refused).Has("flannel-mtu-range") || len(res.Outputs) != 2 {

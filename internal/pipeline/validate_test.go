@@ -108,8 +108,8 @@ func TestValidateReportsEachError(t *testing.T) {
 			if len(r) == 0 {
 				t.Fatal("accepted")
 			}
-			if got := told(r)[0]; got != tc.want {
-				t.Errorf("told %s, want %s (all: %v)", got, tc.want, r)
+			if got := summaries(r)[0]; got != tc.want {
+				t.Errorf("got %s, want %s (all: %v)", got, tc.want, r)
 			}
 			if d := cmp.Diff(tc.text, r[0].Message); d != "" {
 				t.Error(d)
@@ -136,7 +136,7 @@ func TestValidateReportsAllErrorsAtOnce(t *testing.T) {
 		"spec.clusterNetwork[0].cidr pool-overlap",
 		"spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range",
 	}
-	if d := cmp.Diff(want, told(r)); d != "" {
+	if d := cmp.Diff(want, summaries(r)); d != "" {
 		t.Error(d)
 	}
 }
@@ -149,7 +149,7 @@ func TestEveryPairOfPoolsIsCompared(t *testing.T) {
 		"spec.clusterNetwork[1].cidr pool-overlap",
 		"spec.clusterNetwork[3].cidr pool-overlap",
 	}
-	if d := cmp.Diff(want, told(r)); d != "" {
+	if d := cmp.Diff(want, summaries(r)); d != "" {
 		t.Error(d)
 	}
 }
@@ -160,7 +160,7 @@ func TestLongListsAreTruncated(t *testing.T) {
 		list[i] = fmt.Sprintf("10.%d.%d.0/24 26", i/256, i%256)
 	}
 	r := refusalsFor(t, Input{Desired: spec(typed(ovn), podPools(list...))}, Validate)
-	if d := cmp.Diff([]string{"spec.clusterNetwork cluster-network-count"}, told(r)); d != "" {
+	if d := cmp.Diff([]string{"spec.clusterNetwork cluster-network-count"}, summaries(r)); d != "" {
 		t.Error(d)
 	}
 }
@@ -181,7 +181,7 @@ func TestPoolsAreComparedWithTheNodes(t *testing.T) {
 	// Refusing what is in use would block every other edit, and no one could do anything about it.
 	in := Input{Desired: spec(podPools("10.128.0.0/22 24")), Applied: spec(podPools("10.128.0.0/22 24")), Cluster: f}
 	in.Cluster.HostMTU = 1500
-	if d := cmp.Diff(told(want), told(mustRun(t, in, Render).Warnings)); d != "" {
+	if d := cmp.Diff(summaries(want), summaries(mustRun(t, in, Render).Warnings)); d != "" {
 		t.Errorf("pools in use: %s", d)
 	}
 }
@@ -252,14 +252,14 @@ func TestAFamilyIsAddedOnlyWhereAllNodesHaveIt(t *testing.T) {
 		{"it is removed", dual, single, nodes, ""},
 		{"nothing is in use", nil, dual, nodes, ""},
 	} {
-		var told string
+		var message string
 		for _, r := range refusalsFor(t, Input{Desired: tc.next, Applied: tc.applied, Cluster: facts.Cluster{HostMTU: 1500, NodeAddresses: tc.nodes}}, Validate) {
 			if r.Rule == RuleNodeFamily {
-				told = r.Field + ": " + r.Message
+				message = r.Field + ": " + r.Message
 			}
 		}
-		if (tc.want == "") != (told == "") || tc.want != "" && !(strings.HasPrefix(told, "spec.serviceNetwork[1]: ") && strings.Contains(told, tc.want)) {
-			t.Errorf("%s: %q", tc.why, told)
+		if (tc.want == "") != (message == "") || tc.want != "" && !(strings.HasPrefix(message, "spec.serviceNetwork[1]: ") && strings.Contains(message, tc.want)) {
+			t.Errorf("%s: %q", tc.why, message)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestRolledOut(t *testing.T) {
 		{"a DaemonSet no one has looked at", "{kind: DaemonSet, apiVersion: apps/v1, metadata: {name: d, generation: 1}}", "DaemonSet d: its latest change was not noticed yet"},
 		{"old pods", "{kind: DaemonSet, apiVersion: apps/v1, metadata: {name: d}, status: {desiredNumberScheduled: 2, updatedNumberScheduled: 1, numberAvailable: 2}}",
 			"DaemonSet d: 1 of 2 pods are up to date"},
-		{"a Deployment has one replica if it does not say", "{kind: Deployment, apiVersion: apps/v1, metadata: {name: d}, spec: {}, status: {}}", "Deployment d: 0 of 1 pods are up to date"},
+		{"a Deployment has one replica by default", "{kind: Deployment, apiVersion: apps/v1, metadata: {name: d}, spec: {}, status: {}}", "Deployment d: 0 of 1 pods are up to date"},
 		{"unavailable pods", "{kind: Deployment, apiVersion: apps/v1, metadata: {name: d}, spec: {replicas: 2}, status: {updatedReplicas: 2, availableReplicas: 1}}",
 			"Deployment d: 1 of 2 pods are available"},
 		{"all is well", "{kind: Deployment, apiVersion: apps/v1, metadata: {name: d, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, updatedReplicas: 2, availableReplicas: 2}}", ""},

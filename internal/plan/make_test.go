@@ -185,7 +185,7 @@ func TestConvergedPlanIsEmpty(t *testing.T) {
 	if _, more := p.Before(); err != nil || !p.Converged() || more {
 		t.Errorf("plan:\n%s%v", p, err)
 	}
-	// A lost inventory is made again from what is there.
+	// A lost inventory is rebuilt from existing objects.
 	p, err = Make(Input{Desired: objects, Live: c.live})
 	if err != nil || p.Converged() || !p.After(nil).Equal(inventory) {
 		t.Errorf("inventory %v, want %v", p.After(nil), inventory)

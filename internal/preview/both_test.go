@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// TestRefusedChangeOfTheTypeNamesConflicts: a change of the type is refused, and the notes say what a forced one would run into.
+// TestRefusedChangeOfTheTypeNamesConflicts: a change of the type is refused, and the notes list the conflicts of a forced one.
 func TestRefusedChangeOfTheTypeNamesConflicts(t *testing.T) {
 	of := func(kind operatorv1.NetworkType, edits ...string) string {
 		text := strings.Replace(inUse, "type: Flannel", "type: "+string(kind), 1)

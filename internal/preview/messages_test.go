@@ -41,12 +41,12 @@ spec:
   defaultNetwork: {type: Flannel}
 `
 
-// mistake is an edit of spec, and what the user must be told at least: the field, the value, what is wrong, and the way out.
+// mistake is an edit of spec, and what the message must have: the field, the value, the error, and the way out.
 type mistake struct {
 	what, edit string
-	// later is true for what the API server cannot decide: then the plan and the status say it.
-	later bool
-	told  []string
+	// later is true for what the API server cannot decide: then the plan and the status report it.
+	later    bool
+	reported []string
 }
 
 func mistakes() []mistake {
@@ -102,9 +102,9 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 			}
 			message = door.Error()
 		}
-		for _, want := range m.told {
+		for _, want := range m.reported {
 			if !strings.Contains(message, want) {
-				t.Errorf("%s: the message does not say %q:\n%s", m.what, want, message)
+				t.Errorf("%s: the message does not contain %q:\n%s", m.what, want, message)
 			}
 		}
 		for _, garbage := range []string{"%!", "0x", "goroutine", "no value>", "{{"} {
@@ -113,7 +113,7 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 			}
 		}
 		if planned == "" {
-			t.Errorf("%s: the plan says nothing", m.what)
+			t.Errorf("%s: the plan reports nothing", m.what)
 		}
 		where := "`kubectl apply`"
 		if m.later {
@@ -172,7 +172,7 @@ func newUser(t *testing.T) user {
 	}
 	u.Create(t, g.Object)
 	eventually.Is(t, "the policies are in effect", func() bool { return u.edit("serviceNetwork: [10.97.0.0/16]") != nil })
-	// Anyone who cleans up says so, as a user would have to.
+	// The cleanup acknowledges the deletion, as a user would have to.
 	t.Cleanup(func() {
 		patch := []byte(`{"metadata":{"annotations":{"` + admission.AllowDeletion + `":"true"}}}`)
 		if err := u.Client.Patch(context.Background(), u.network.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
@@ -182,7 +182,7 @@ func newUser(t *testing.T) user {
 	return u
 }
 
-// edit is what the API server says to an edit.
+// edit is the response of the API server to an edit.
 func (u user) edit(edit string) error {
 	u.t.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": u.parse(edit)})
@@ -196,7 +196,7 @@ func (u user) edit(edit string) error {
 	return err
 }
 
-// plan is what the plan says is wrong with it.
+// plan has the errors that the plan reports.
 func (u user) plan(edit string) string {
 	u.t.Helper()
 	var object map[string]any
@@ -222,11 +222,11 @@ func (u user) plan(edit string) string {
 			u.t.Fatal(err)
 		}
 	}
-	var told []string
+	var reported []string
 	for _, p := range answer.Errors {
-		told = append(told, p.Field+": "+p.Message)
+		reported = append(reported, p.Field+": "+p.Message)
 	}
-	return strings.Join(told, "\n")
+	return strings.Join(reported, "\n")
 }
 
 func (u user) parse(edit string) map[string]any {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
-// While a rollout goes on the operator replaces fewer pods at once than it has rendered. That is no drift; the same edit by another
+// During a rollout, the operator replaces fewer pods at once than it has rendered. That is no drift; the same edit by another
 // client is.
 func TestPacedRolloutIsNoDrift(t *testing.T) {
 	for manager, drift := range map[string]bool{network.FieldManager: false, "kubectl-edit": true} {

@@ -11,17 +11,17 @@ import (
 
 func TestBoardKeepsOneEntryPerControllerAndReportsOnlyChanges(t *testing.T) {
 	var board Board
-	told := 0
-	board.OnChange(func() { told++ })
+	reported := 0
+	board.OnChange(func() { reported++ })
 	bad := status.Finding{Component: "Flannel", Effect: status.Degraded, Reason: "R", Message: "m"}
 
 	board.Report("b", bad)
 	board.Report("b", bad) // the same again is no change
-	board.Report("a")      // nothing from a loop that had said nothing is none either
+	board.Report("a")      // a first report without a problem is no change
 	board.SetRollout(Rollout{Generation: 1})
 	board.SetRollout(Rollout{Generation: 1})
-	if told != 2 {
-		t.Errorf("listener was called %d times, want 2", told)
+	if reported != 2 {
+		t.Errorf("listener was called %d times, want 2", reported)
 	}
 	findings, rollout, ready := board.Snapshot()
 	if diff := cmp.Diff([]status.Finding{bad}, findings); diff != "" || rollout.Generation != 1 || !ready {
@@ -35,15 +35,15 @@ func TestBoardKeepsOneEntryPerControllerAndReportsOnlyChanges(t *testing.T) {
 
 func TestBoardAwaitsTheFirstReportOfAController(t *testing.T) {
 	var board Board
-	told := 0
-	board.OnChange(func() { told++ })
+	reported := 0
+	board.OnChange(func() { reported++ })
 	board.Await("flannel")
 	if diff := cmp.Diff([]string{"flannel"}, board.Awaited()); diff != "" {
 		t.Error(diff)
 	}
-	board.Report("flannel") // says that all is well, which is news as long as it was awaited
-	if len(board.Awaited()) != 0 || told != 1 {
-		t.Errorf("after the report %v are awaited, and %d changes were told", board.Awaited(), told)
+	board.Report("flannel") // a healthy report is a change while it is awaited
+	if len(board.Awaited()) != 0 || reported != 1 {
+		t.Errorf("after the report %v are awaited, and %d changes were reported", board.Awaited(), reported)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestBoardReportsStalledRolloutsToSubscribersOnly(t *testing.T) {
 		board.SetStalled(what)
 	}
 	if changes != 0 || hangs != 2 || board.Stalled() != "" {
-		t.Errorf("%d changes and %d hangs were reported, and %q is stalled", changes, hangs, board.Stalled())
+		t.Errorf("%d changes and %d stalls were reported, and %q is stalled", changes, hangs, board.Stalled())
 	}
 }
 

@@ -46,8 +46,8 @@ func TestUpgradesAndChangesOfTheConfigurationExcludeEachOther(t *testing.T) {
 		{"an upgrade during the install", under(applied.KindInstall, a, "v1"), a, "v2", "", "version waits"},
 		{"another change during a change", under(applied.KindConfig, b, "v1"), c, "v1", "", ""},
 		{"the next version during an upgrade", under(applied.KindUpgrade, a, "v2"), a, "v3", "", ""},
-		{"a change may cure an upgrade that hangs", under(applied.KindUpgrade, a, "v2"), b, "v2", "agent hangs", ""},
-		{"an upgrade may cure a change that hangs", under(applied.KindConfig, b, "v1"), b, "v2", "agent hangs", ""},
+		{"a change may resolve a stalled upgrade", under(applied.KindUpgrade, a, "v2"), b, "v2", "agent hangs", ""},
+		{"an upgrade may resolve a stalled change", under(applied.KindConfig, b, "v1"), b, "v2", "agent hangs", ""},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			turn := Next(State{Record: tc.record, Wanted: tc.wanted, Version: tc.version, Images: images(tc.version), Stalled: tc.hung})

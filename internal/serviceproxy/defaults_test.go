@@ -47,9 +47,9 @@ func TestDefaultsAreExplicit(t *testing.T) {
 		{"the mode is kept", proxysettings.Network(nil), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
 		{"but not that of a kube-proxy that did not run", proxysettings.Network(nil), unused, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
 		{"another mode is asked for", proxysettings.Network(settings("", "", "proxy-mode=ipvs")), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=ipvs")},
-		{"arguments say it", proxysettings.Network(settings("", "", "bind-address=10.0.0.1", "iptables-sync-period=90s")), nil, facts.KernelVersion{},
+		{"set by arguments", proxysettings.Network(settings("", "", "bind-address=10.0.0.1", "iptables-sync-period=90s")), nil, facts.KernelVersion{},
 			settings("10.0.0.1", "1m30s", "bind-address=10.0.0.1", "iptables-sync-period=90s", "proxy-mode=nftables")},
-		{"fields say it", proxysettings.Network(settings("10.0.0.1", "90s")), nil, facts.KernelVersion{}, settings("10.0.0.1", "90s", "proxy-mode=nftables")},
+		{"set by fields", proxysettings.Network(settings("10.0.0.1", "90s")), nil, facts.KernelVersion{}, settings("10.0.0.1", "90s", "proxy-mode=nftables")},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := filled(t, tc.spec, tc.prev, provider.Traits{}, facts.Cluster{OldestKernel: tc.kernel})

@@ -86,8 +86,8 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 		{"the second value of a list is named", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("ipvs-exclude-cidrs=10.0.0.0/8,10.1.0.0/16", "ipvs-exclude-cidrs=x")},
 			[]string{"proxyArguments[ipvs-exclude-cidrs][1]: kube-proxy-value: is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14"}},
 		{"iptables settings do no harm in nftables mode", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=nftables", "iptables-masquerade-bit=13")}, nil},
-		{"said twice, alike", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "60s", ProxyArguments: proxysettings.Args("bind-address=::", "iptables-sync-period=1m")}, nil},
-		{"said twice, differently", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("bind-address=0.0.0.0", "iptables-sync-period=1m")},
+		{"set twice, to the same value", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "60s", ProxyArguments: proxysettings.Args("bind-address=::", "iptables-sync-period=1m")}, nil},
+		{"set twice, to different values", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("bind-address=0.0.0.0", "iptables-sync-period=1m")},
 			[]string{
 				"proxyArguments[bind-address]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.bindAddress; set it once, there",
 				"proxyArguments[iptables-sync-period]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.iptablesSyncPeriod; set it once, there",
@@ -138,8 +138,8 @@ func TestNoOptionsNextToANetworkThatServesServicesItself(t *testing.T) {
 		settings *osv1.ProxyConfig
 		want     []string
 	}{
-		{"nothing said", nil, nil},
-		{"all addresses, as objects of OpenShift say", &osv1.ProxyConfig{BindAddress: "0.0.0.0"}, nil},
+		{"not set", nil, nil},
+		{"all addresses, as in objects of OpenShift", &osv1.ProxyConfig{BindAddress: "0.0.0.0"}, nil},
 		{"the same for IPv6", &osv1.ProxyConfig{BindAddress: "::"}, nil},
 		{"everything else", &osv1.ProxyConfig{BindAddress: "10.0.0.1", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("v=4")},
 			[]string{"bindAddress: " + refusal, "iptablesSyncPeriod: " + refusal, "proxyArguments: " + refusal}},
@@ -166,7 +166,7 @@ func TestPoolsThatKubeProxyDoesNotSupport(t *testing.T) {
 	}
 	for _, way := range [][]string{{"cluster-cidr=10.128.0.0/13"}, {"detect-local-mode=BridgeInterface", "pod-bridge-interface=cni0"}} {
 		if refused(proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args(way...)}, two...)) {
-			t.Errorf("refused although %v says how to recognise pods", way)
+			t.Errorf("refused although %v configures how to recognize pods", way)
 		}
 	}
 	off := proxysettings.Network(nil, two...)

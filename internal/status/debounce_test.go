@@ -9,7 +9,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 )
 
-// passing is a finding that may pass by itself.
+// passing is a finding that may be transient.
 func passing() []Finding {
 	return []Finding{
 		{Effect: Degraded, Reason: "ApplyOperatorConfig", Message: "m", Meanwhile: Progressing},
@@ -68,7 +68,7 @@ func TestProblemsStayUntilTheFirstReportAfterAStart(t *testing.T) {
 	}
 	in.Findings = []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "n", Immediate: true}}
 	if got := texts(Decide(in).Operator)["Degraded"]; got != "True InvalidProxyConfig n" {
-		t.Errorf("what it says counts: %s", got)
+		t.Errorf("its message is used: %s", got)
 	}
 	in.Findings, in.Starting = nil, false
 	if got := Decide(in); texts(got.Operator)["Degraded"] != "False AsExpected " || len(got.Memory.Seen) != 0 || len(got.Controllers) != 0 {
@@ -80,7 +80,7 @@ func TestResolvedProblemIsForgotten(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	gone := at(time.Minute, first.Memory)
 	if got := statuses(at(degradedAfter, gone.Memory, passing()...)); got != "True True False True" {
-		t.Errorf("what came back after it had passed: %s", got)
+		t.Errorf("a problem that recurred after it was resolved: %s", got)
 	}
 }
 

@@ -203,7 +203,7 @@ func TestFreshNetworkStartsUp(t *testing.T) {
 		{"nothing is rendered before everything is applied", Input{}, map[string]string{"Available": "False Startup The network is starting up"}},
 		{"nodes that are asked are no component that starts", Input{Findings: []Finding{{Component: "NodeMTU", Effect: Progressing, Reason: "ProbingMTU", Message: "m"}}}, map[string]string{
 			"NodeMTUProgressing": "True ProbingMTU m"}},
-		{"a network that worked before its object was deleted and made again does not start up", Input{Memory: settled("r1"), Components: []string{"Flannel"}, Wanted: []Workload{agent},
+		{"a network that worked before its object was deleted and recreated does not start up", Input{Memory: settled("r1"), Components: []string{"Flannel"}, Wanted: []Workload{agent},
 			Live: []Live{with(healthy(agent), func(l *Live) { l.Revision, l.Updated = "r2", 1 })}}, map[string]string{"Available": "True AsExpected ", "FlannelAvailable": "True AsExpected "}},
 	} {
 		t.Run(row.why, func(t *testing.T) {

@@ -120,7 +120,7 @@ func TestEveryControllerHasItsRowInTheDocumentation(t *testing.T) {
 	}
 }
 
-// seen is what tools say of a Network that use kstatus's rules for kinds that they do not know: the generation, then
+// seen is the status of a Network in tools that use kstatus's rules for unknown kinds: the generation, then
 // Stalled and Reconciling, then Ready. kubectl wait uses one condition.
 func seen(generation, observed int64, conditions []osv1.OperatorCondition) string {
 	is := map[string]osv1.ConditionStatus{}
@@ -154,7 +154,7 @@ func TestToolsUnderstandTheConditions(t *testing.T) {
 			in.Findings = []Finding{{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "m", Immediate: true}}
 		}},
 		{"not everything is applied", "InProgress", func(in *Input) { in.Applied = false }},
-		{"what may pass by itself has lasted", "InProgress", func(in *Input) {
+		{"a transient problem has persisted", "InProgress", func(in *Input) {
 			in.Findings = []Finding{{Effect: Degraded, Reason: "ApplyOperatorConfig", Message: "m", Since: ago(time.Hour)}}
 		}},
 	} {

@@ -190,7 +190,7 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-// TestANetworkOfAThirdPartyIsNotJudged: without a Tracer the answer says what is not known.
+// TestANetworkOfAThirdPartyIsNotJudged: without a Tracer the answer has what is unknown.
 func TestANetworkOfAThirdPartyIsNotJudged(t *testing.T) {
 	c := cluster(t, nil)
 	c.Tracer = nil

@@ -13,7 +13,7 @@ import (
 
 func equal(a, b *operatorv1.NetworkSpec) bool { return reflect.DeepEqual(a, b) }
 
-// filled is what a specification that says nothing becomes.
+// filled is what an empty specification becomes.
 func filled() *operatorv1.FlannelConfig {
 	return &operatorv1.FlannelConfig{
 		Backend: "host-gw", MTU: new(uint32(1500)),
@@ -37,7 +37,7 @@ func TestDefaults(t *testing.T) {
 		hostMTU    int
 		want       func(*operatorv1.FlannelConfig)
 	}{
-		{"nothing said", network(nil), nil, 1500, func(*operatorv1.FlannelConfig) {}},
+		{"nothing set", network(nil), nil, 1500, func(*operatorv1.FlannelConfig) {}},
 		{"no block", &operatorv1.NetworkSpec{}, nil, 1500, func(*operatorv1.FlannelConfig) {}},
 		{"jumbo frames", network(nil), nil, 9000, func(c *operatorv1.FlannelConfig) { c.MTU = new(uint32(9000)) }},
 		{"the loopback's MTU is more than a packet can be", network(nil), nil, 65536, func(c *operatorv1.FlannelConfig) { c.MTU = new(uint32(65535)) }},
@@ -83,7 +83,7 @@ func TestAnotherBackendKeepsTheMTUAsFarAsItFits(t *testing.T) {
 	}{
 		{"room for the header is made", mtu("host-gw", 1500), "vxlan", 1500, 1450},
 		{"a smaller one stays", mtu("host-gw", 1400), "vxlan", 1500, 1400},
-		{"it does not grow by itself", mtu("vxlan", 1450), "host-gw", 1500, 1450},
+		{"it does not grow automatically", mtu("vxlan", 1450), "host-gw", 1500, 1450},
 	} {
 		got := Flannel{}.Default(network(func(c *operatorv1.FlannelConfig) { c.Backend = tc.next }), tc.prev, facts.Cluster{HostMTU: tc.host})
 		if m := got.DefaultNetwork.FlannelConfig.MTU; m == nil || *m != tc.want {
@@ -115,7 +115,7 @@ func TestCheckChange(t *testing.T) {
 	}{
 		{"no change", nil, nil, "", "", ""},
 		{"members of an external etcd come and go", tls("https://a:1"), tls("https://b:1", "https://c:1"), "", "", ""},
-		{"authorities and certificates are renewed", tls("https://a:1"), func(c *operatorv1.FlannelConfig) {
+		{"CAs and certificates are renewed", tls("https://a:1"), func(c *operatorv1.FlannelConfig) {
 			tls("https://a:1")(c)
 			c.Etcd.External.CAConfigMap, c.Etcd.External.ClientCertificateSecret = "ca2", "client2"
 		}, "", "", ""},
@@ -145,7 +145,7 @@ func TestCheckChange(t *testing.T) {
 		}
 		if len(errs) != 1 || errs[0].Field != config+tc.field || errs[0].Origin != tc.rule ||
 			!strings.Contains(errs[0].Detail, tc.says) || !strings.Contains(errs[0].Detail, "put the old value back") {
-			t.Errorf("%s: %v, want one error for %s by rule %s that says %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
+			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func external(e operatorv1.FlannelExternalEtcd) func(*operatorv1.FlannelConfig) 
 
 func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 	for name, spec := range map[string]*operatorv1.NetworkSpec{
-		"nothing said":         network(nil),
+		"nothing set":          network(nil),
 		"no block at all":      {ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.0.0.0/16", HostPrefix: 24}}},
 		"the smallest network": {ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.0.0.0/28", HostPrefix: 30}}},
 		"vxlan with all settings": network(func(c *operatorv1.FlannelConfig) {
@@ -124,7 +124,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 	} {
 		errs := (Flannel{}).Validate(tc.spec)
 		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.says) {
-			t.Errorf("%s: %v, want one error for %s by rule %s that says %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
+			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestKubeProxyIsDeployedUnlessTheNetworkServesServices(t *testing.T) {
 		}
 	}
 	if (Component{}).Enabled(proxysettings.Network(nil)) {
-		t.Error("enabled by a specification that does not say so")
+		t.Error("enabled by a specification that does not set it")
 	}
 }
 

@@ -45,7 +45,7 @@ func render(t *testing.T, spec *operatorv1.NetworkSpec, f facts.Cluster) []manif
 		t.Fatal(err)
 	}
 	if out.Waiting != "" || out.Unavailable != "" || out.MTU != 0 {
-		t.Errorf("kube-proxy waits for nothing and says nothing of the MTU: %+v", out)
+		t.Errorf("kube-proxy waits for nothing and does not set the MTU: %+v", out)
 	}
 	return out.Objects
 }

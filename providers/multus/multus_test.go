@@ -20,7 +20,7 @@ func TestDefaultsAreExplicitAndTheInputIsNotChanged(t *testing.T) {
 		policy  bool
 		enabled bool
 	}{
-		{"nothing said", operatorv1.NetworkSpec{}, false, false, true},
+		{"nothing set", operatorv1.NetworkSpec{}, false, false, true},
 		{"turned off", operatorv1.NetworkSpec{DisableMultiNetwork: &yes}, true, false, false},
 		{"policies asked for", operatorv1.NetworkSpec{UseMultiNetworkPolicy: &yes}, false, true, true},
 	} {
@@ -54,7 +54,7 @@ func TestCannotBeEnabledOrDisabledInUse(t *testing.T) {
 	}{
 		{"turned off", on, off, true},
 		{"turned on", off, on, true},
-		{"not said is the same as false", &operatorv1.NetworkSpec{}, on, false},
+		{"unset is the same as false", &operatorv1.NetworkSpec{}, on, false},
 		{"other networks, and policies", on, more, false},
 	} {
 		errs := component().CheckChange(tc.prev, tc.next)

@@ -46,7 +46,7 @@ func TestErrorsInAdditionalNetworks(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"one plugin, and a list of them", []osv1.AdditionalNetworkDefinition{raw("a", bridge), raw("b", `{"plugins": [{"type": "bridge"}]}`)}, nil},
-		{"nothing at all is said", []osv1.AdditionalNetworkDefinition{{}},
+		{"nothing is set", []osv1.AdditionalNetworkDefinition{{}},
 			[]string{
 				"[0].name: additional-network-name: the additional network needs a name, by which pods ask for it",
 				"[0].type: additional-network-type: unknown or unsupported NetworkType: ; use Raw or SimpleMacvlan",
@@ -148,8 +148,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		m    operatorv1.MultiNetworkConfig
 		want string
 	}{
-		{"nothing said", operatorv1.MultiNetworkConfig{}, ""},
-		{"all said", operatorv1.MultiNetworkConfig{
+		{"nothing set", operatorv1.MultiNetworkConfig{}, ""},
+		{"all set", operatorv1.MultiNetworkConfig{
 			NamespaceIsolation: new(false), GlobalNamespaces: []string{"a", "b"}, Attachments: operatorv1.AttachmentsRestricted,
 			Restricted: &operatorv1.RestrictedAttachments{Masters: []string{"eth1", "bond0.5"}},
 		}, ""},

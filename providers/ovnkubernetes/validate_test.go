@@ -270,7 +270,7 @@ func TestCheckChange(t *testing.T) {
 	}
 }
 
-// TestASecondFamilyIsAddedAndRemoved: what the second family brings into the settings is no change that is refused, in either direction.
+// TestASecondFamilyIsAddedAndRemoved: what the second family adds to the settings is no change that is refused, in either direction.
 func TestASecondFamilyIsAddedAndRemoved(t *testing.T) {
 	f := facts.Cluster{HostMTU: 1500}
 	single := New().Default(with(func(*osv1.OVNKubernetesConfig) {}), nil, f)

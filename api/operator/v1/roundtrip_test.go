@@ -103,7 +103,7 @@ func encode(t *testing.T, object any) []byte {
 	return encoded
 }
 
-// significant decodes an object and removes what says nothing: OpenShift's type writes null, "" and [] for
+// significant decodes an object and removes empty values: OpenShift's type writes null, "" and [] for
 // some fields that are not set, and ours leaves them out.
 func significant(t *testing.T, encoded []byte) any {
 	t.Helper()

@@ -46,7 +46,7 @@ func TestEveryFileInArgumentsExists(t *testing.T) {
 				continue
 			}
 			if _, ok := files[value]; !ok {
-				t.Errorf("%s is told of %s, which is not there", u.Name, value)
+				t.Errorf("an argument of %s names %s, which does not exist", u.Name, value)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func TestKubelet(t *testing.T) {
 	}{
 		"a control plane is tainted": {oneAndOne, "cp-0", []string{"10.96.0.10"}, "10.89.0.11", true},
 		"a worker is not":            {oneAndOne, "worker-0", []string{"10.96.0.10"}, "10.89.0.12", false},
-		"both families are told of": {
+		"both families are configured": {
 			topology.Options{ControlPlanes: 1, Family: topology.DualStack}, "cp-0", []string{"10.96.0.10", "fd96::a"}, "10.89.0.11,fd89::b", true,
 		},
 	}

@@ -75,7 +75,7 @@ func TestStopCancelsAPendingRestart(t *testing.T) {
 	first := await(t, c, func(s Status) bool { return s.State == Stopped })
 	time.Sleep(5 * testRestartDelay)
 	if s := await(t, c, anything); s.State != Stopped || s.Restarts != first.Restarts {
-		t.Errorf("it came back: %+v", s)
+		t.Errorf("it was restarted: %+v", s)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestNodesReachOneAnotherByTheirCables(t *testing.T) {
 	}
 	ping(t, pids[cp.Name], worker.Primary().String(), true)
 
-	// Taken away and laid again, as for a node that comes back.
+	// Removed and created again, as for a node that returns.
 	for range 2 {
 		if err := Detach(outside, lab, worker); err != nil {
 			t.Fatal(err)

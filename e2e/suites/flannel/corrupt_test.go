@@ -57,13 +57,13 @@ func TestUnreadableRecordStopsChangesButNotRepairs(t *testing.T) {
 	if err := write(t.Context(), map[string]string{"state": "applied", "applied": `{"clusterNetwork":`}); err != nil {
 		t.Fatal(err)
 	}
-	told := func(ctx context.Context) error {
+	reported := func(ctx context.Context) error {
 		if err := lab.HasCondition(ctx, "Available", "True", "AsExpected"); err != nil {
 			return err
 		}
 		return lab.HasCondition(ctx, "Degraded", "True", "CorruptAppliedConfig", "applied-cluster", "restore it", "applied-history")
 	}
-	kit.Eventually(t, time.Minute, "the condition has the error and the resolution", told)
+	kit.Eventually(t, time.Minute, "the condition has the error and the resolution", reported)
 	restored := func(ds client.Object) {
 		t.Helper()
 		kit.Eventually(t, time.Minute, "the deleted object is restored from the history", func(ctx context.Context) error {
@@ -73,7 +73,7 @@ func TestUnreadableRecordStopsChangesButNotRepairs(t *testing.T) {
 	restored(lab.Orphan(t, proxy))
 	restartOperator(t)
 	restored(lab.Orphan(t, proxy))
-	kit.Eventually(t, time.Minute, "a restarted operator does not treat the cluster as a new one", told)
+	kit.Eventually(t, time.Minute, "a restarted operator does not treat the cluster as a new one", reported)
 	if diff := cmp.Diff(history, lab.ConfigMap(t, "applied-history").Data); diff != "" {
 		t.Errorf("workloads were rolled out: %s", diff)
 	}

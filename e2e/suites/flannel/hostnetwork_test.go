@@ -108,8 +108,8 @@ func (w *workers) boot(node string) {
 	}
 }
 
-// says polls until the status gives each worker a result.
-func (w *workers) says(results ...networkv1.Result) {
+// reports polls until the status has a result for each worker.
+func (w *workers) reports(results ...networkv1.Result) {
 	w.t.Helper()
 	kit.Eventually(w.t, time.Minute, fmt.Sprintf("the status has %v", results), func(ctx context.Context) error {
 		config, err := w.get(ctx)
@@ -137,17 +137,17 @@ func TestFilesAndReportsOfHostsAreCopied(t *testing.T) {
 	if out, err := lab.Lab(t.Context(), "exec", "cp-0", "--", "ls", "/etc/nmstate/openshift"); err == nil {
 		t.Errorf("the files of workers are on a control-plane node: %s", out)
 	}
-	w.says(networkv1.Pending, networkv1.Pending)
+	w.reports(networkv1.Pending, networkv1.Pending)
 	w.boot("worker-0")
-	w.says(networkv1.Applied, networkv1.Pending)
+	w.reports(networkv1.Applied, networkv1.Pending)
 	w.boot("worker-1")
-	w.says(networkv1.Applied, networkv1.Applied)
+	w.reports(networkv1.Applied, networkv1.Applied)
 
 	w.give(1, "198.18.0.12/24")
 	w.has("worker-1", "198.18.0.12")
-	w.says(networkv1.Applied, networkv1.Pending)
+	w.reports(networkv1.Applied, networkv1.Pending)
 	w.boot("worker-1")
-	w.says(networkv1.Applied, networkv1.Applied)
+	w.reports(networkv1.Applied, networkv1.Applied)
 	out, err := lab.Lab(t.Context(), "exec", "worker-1", "--", "ip", "-4", "-brief", "address", "show", "dev", "hn0")
 	if err != nil || !strings.Contains(out, "198.18.0.12/24") || strings.Contains(out, "198.18.0.11/24") {
 		t.Errorf("the node has %q: %v", out, err)

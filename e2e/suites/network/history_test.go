@@ -58,13 +58,13 @@ func TestPlanMatchesWhatIsApplied(t *testing.T) {
 	before := versions(t)
 	cnoInput(t, 0, debug, "apply", "-f", "-", "--force-conflicts", "--watch")
 	after := versions(t)
-	foretold := map[string]bool{}
+	predicted := map[string]bool{}
 	for _, o := range p.Objects {
-		foretold[o.Kind+" "+o.Namespace+"/"+o.Name] = true
+		predicted[o.Kind+" "+o.Namespace+"/"+o.Name] = true
 	}
 	for object, generation := range after {
-		if changed := before[object] != generation; changed != foretold[object] {
-			t.Errorf("%s: changed %t, foretold %t", object, changed, foretold[object])
+		if changed := before[object] != generation; changed != predicted[object] {
+			t.Errorf("%s: changed %t, predicted %t", object, changed, predicted[object])
 		}
 	}
 	if out := cno(t, 0, "diff"); !strings.Contains(out, "Unchanged") {

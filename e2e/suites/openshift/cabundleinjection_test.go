@@ -44,8 +44,8 @@ func injected(namespace, name, begin string) func(context.Context) error {
 	}
 }
 
-// told returns nil if the events on a ConfigMap are those with one reason.
-func told(namespace, name, reason string) func(context.Context) error {
+// hasEvent returns nil if the events on a ConfigMap are those with one reason.
+func hasEvent(namespace, name, reason string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		reasons, err := lab.Kubectl(ctx, "-n", namespace, "get", "events.events.k8s.io", "-o", fmt.Sprintf(`jsonpath={.items[?(@.regarding.name==%q)].reason}`, name))
 		if err == nil && reasons != reason {
@@ -61,8 +61,8 @@ func TestLabeledConfigMapGetsTheTrustBundle(t *testing.T) {
 	asking(t, namespace, "asks", false)
 	asking(t, namespace, "immutable", true)
 	kit.Eventually(t, time.Minute, "the trust bundle is injected", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
-	kit.Eventually(t, time.Minute, "an object that cannot have it gets an event", told(namespace, "immutable", "CABundleImmutable"))
-	user := authority(t, "new")
+	kit.Eventually(t, time.Minute, "an object that cannot have it gets an event", hasEvent(namespace, "immutable", "CABundleImmutable"))
+	user := newCA(t, "new")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
 	kit.Eventually(t, time.Minute, "a new CA is injected", injected(namespace, "asks", user))
@@ -79,7 +79,7 @@ func TestLabeledConfigMapGetsTheTrustBundle(t *testing.T) {
 		}
 		return nil
 	})
-	kit.Eventually(t, time.Minute, "the ConfigMap gets an event", told(namespace, "asks", "CABundleRemoved"))
+	kit.Eventually(t, time.Minute, "the ConfigMap gets an event", hasEvent(namespace, "asks", "CABundleRemoved"))
 	if err := lab.Settled(t.Context()); err != nil {
 		t.Errorf("a tenant's error changes conditions of the cluster: %v", err)
 	}
@@ -137,9 +137,9 @@ func TestThousandConfigMapsGetANewCA(t *testing.T) {
 	var old string
 	for old = range before {
 	}
-	cm := userCA(t, authority(t, "new"))
+	cm := userCA(t, newCA(t, "new"))
 	begin := time.Now()
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
 	kit.Eventually(t, 2*time.Minute, "all have the new CA", all(old))
-	t.Logf("%d ConfigMaps have the new authority after %v", namespaces*each, time.Since(begin).Round(100*time.Millisecond))
+	t.Logf("%d ConfigMaps have the new CA after %v", namespaces*each, time.Since(begin).Round(100*time.Millisecond))
 }

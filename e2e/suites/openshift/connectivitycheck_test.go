@@ -129,7 +129,7 @@ func TestDiagnosticsAreTurnedOffAndOn(t *testing.T) {
 		patch := []byte(fmt.Sprintf(`{"spec":{"networkDiagnostics":{"mode":%q,"sourcePlacement":null,"targetPlacement":null}}}`, to))
 		return lab.Client.Patch(ctx, &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, client.RawPatch(types.MergePatchType, patch))
 	}
-	lab.Excuse(t) // sources are still told when their rights go with the namespace
+	lab.Excuse(t) // sources are still running when their permissions are deleted with the namespace
 	if err := mode(t.Context(), "Disabled"); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestCAIsReplacedAndNoClientFails(t *testing.T) {
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", `, rotation: {authorityValidity: 3m, authorityRefresh: 30s, certificateValidity: 2m, overlap: 20s}`)
 	var history []credentials
-	kit.Eventually(t, time.Minute, "authority, bundle and certificate are there", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "CA, bundle and certificate exist", func(ctx context.Context) error {
 		c, err := readPKI(ctx, namespace, "ovn")
 		history = []credentials{c}
 		return err
@@ -115,7 +115,7 @@ func TestLostCAStaysTrusted(t *testing.T) {
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", "")
 	var before credentials
-	kit.Eventually(t, time.Minute, "authority, bundle and certificate are there", func(ctx context.Context) (err error) {
+	kit.Eventually(t, time.Minute, "CA, bundle and certificate exist", func(ctx context.Context) (err error) {
 		before, err = readPKI(ctx, namespace, "ovn")
 		return err
 	})

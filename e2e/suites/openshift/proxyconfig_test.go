@@ -29,8 +29,8 @@ const (
 	bundleKey       = "ca-bundle.crt"
 )
 
-// authority creates the certificate of a CA, in PEM form.
-func authority(t *testing.T, name string) string {
+// newCA creates the certificate of a CA, in PEM form.
+func newCA(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -170,7 +170,7 @@ func bundleBegins(user string) func(context.Context) error {
 // TestTrustBundleHasTheCAsOfAdministratorAndNodes also tests that a bundle with a private key is refused.
 func TestTrustBundleHasTheCAsOfAdministratorAndNodes(t *testing.T) {
 	kit.Eventually(t, time.Minute, "the node's CAs are trusted", bundleBegins(""))
-	user := authority(t, "user")
+	user := newCA(t, "user")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
 	kit.Eventually(t, time.Minute, "the user's CA is trusted, too", bundleBegins(user))

@@ -78,7 +78,7 @@ func TestStatusOfAHealthyClusterHasARowForEachComponent(t *testing.T) {
 	for _, name := range []string{"operator", "network", "Flannel", "KubeProxy", "NetworkDiagnostics"} {
 		rows = append(rows, row{name: name, available: "True", progressing: "False", degraded: "False", version: "v0.1.0"})
 	}
-	rows[0].degraded = "" // the row of the operator has it when there is something to say
+	rows[0].degraded = "" // the row of the operator has it when there is a problem
 	shows(t, 2*time.Minute, 0, rows...)
 }
 

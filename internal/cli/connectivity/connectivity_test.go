@@ -83,7 +83,7 @@ func TestHopIsTheFirstIndependentFailure(t *testing.T) {
 		}
 		sentences := strings.Join(hops(all, failed), "\n")
 		if row.want == "" && sentences != "" || !strings.Contains(sentences, row.want) {
-			t.Errorf("%s: it says\n%s", row.why, sentences)
+			t.Errorf("%s: got\n%s", row.why, sentences)
 		}
 	}
 }

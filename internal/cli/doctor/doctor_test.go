@@ -142,7 +142,7 @@ func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
 		t.Errorf("there are %d logs and %d objects, want 2 and 1: %v", logs, objects, found.missing)
 	}
 	if !strings.Contains(files["report.txt"], "CrashLoopBackOff") || !strings.Contains(files["report.txt"], ".previous.log") {
-		t.Errorf("the report says\n%s", files["report.txt"])
+		t.Errorf("the report is\n%s", files["report.txt"])
 	}
 }
 
@@ -200,7 +200,7 @@ func TestDoctorOnlyReads(t *testing.T) {
 		}
 	}
 	if seen == 0 {
-		t.Error("the audit log tells nothing")
+		t.Error("the audit log is empty")
 	}
 	if err := c.typed.CoreV1().Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), "only reads") {
 		t.Errorf("it could write: %v", err)
@@ -223,7 +223,7 @@ func TestFindingsAreSortedBySeverity(t *testing.T) {
 	}
 	for _, f := range r.Findings {
 		if f.Cause == "" || f.WayOut == "" {
-			t.Errorf("%q says neither why nor what to do: %+v", f.What, f)
+			t.Errorf("%q has neither cause nor way out: %+v", f.What, f)
 		}
 	}
 	if !strings.Contains(files["report.txt"], "1. critical: Network.operator.openshift.io/cluster does not exist") {

@@ -43,7 +43,7 @@ func TestADeadNodeIsOneFinding(t *testing.T) {
 		"podnetworkconnectivitychecks.controlplane.operator.openshift.io": {thing("source-cp-0-to-node-worker-1", "", conditions("Reachable", "False", "TCPConnectError", ""))},
 	}}
 	all := evaluate(f, "openshift-network-operator", at)
-	if len(all) != 1 || !says(all, "1 of 2 nodes are not ready: worker-1", "Kubelet stopped posting", "its power, its link") {
+	if len(all) != 1 || !hasFinding(all, "1 of 2 nodes are not ready: worker-1", "Kubelet stopped posting", "its power, its link") {
 		t.Errorf("%d findings: %+v", len(all), all)
 	}
 }
@@ -63,7 +63,7 @@ func TestCrashIsOneFindingWithItsLastMessage(t *testing.T) {
 	}
 	message := `DaemonSet "openshift-flannel/flanneld" does not work on all nodes - pod flanneld-a on node worker-0 is in CrashLoopBackOff State`
 	f.objects["networks.operator.openshift.io"] = []map[string]any{thing("cluster", "", conditions("Degraded", "True", "CrashLoopBackOff", message))}
-	if all = evaluate(f, "openshift-network-operator", at); len(all) != 1 || !says(all, "the network is degraded", message, "last log lines") {
+	if all = evaluate(f, "openshift-network-operator", at); len(all) != 1 || !hasFinding(all, "the network is degraded", message, "last log lines") {
 		t.Errorf("once the condition has it: %d findings: %+v", len(all), all)
 	}
 }
@@ -71,14 +71,14 @@ func TestCrashIsOneFindingWithItsLastMessage(t *testing.T) {
 func TestEveryReasonHasItsOwnWayOut(t *testing.T) {
 	for reason, want := range map[string]string{"FightDetected": "stop the client", "ImagePullBackOff": "environment of Deployment network-operator", "InvalidOperatorConfig": "cno rollback current", "NodeUnreachable": "cno connectivity test", "EtcdUnreachable": "firewalls"} {
 		f := &collected{wayOuts: networks.Registry().Operands().WayOuts, objects: map[string][]map[string]any{"networks.operator.openshift.io": {thing("cluster", "", conditions("Degraded", "True", reason, "m"))}}}
-		if all := evaluate(f, "ns", at); len(all) != 1 || !says(all, reason, want) {
+		if all := evaluate(f, "ns", at); len(all) != 1 || !hasFinding(all, reason, want) {
 			t.Errorf("%s: %+v", reason, all)
 		}
 	}
 	f := &collected{wayOuts: networks.Registry().Operands().WayOuts, objects: map[string][]map[string]any{
 		"networks.operator.openshift.io": {thing("cluster", "", conditions("Progressing", "True", "EtcdUnreachable", "m"))},
 	}}
-	if all := evaluate(f, "ns", at); len(all) != 1 || !says(all, "EtcdUnreachable", "firewalls") {
+	if all := evaluate(f, "ns", at); len(all) != 1 || !hasFinding(all, "EtcdUnreachable", "firewalls") {
 		t.Errorf("before it has lasted for two minutes: %+v", all)
 	}
 }
@@ -95,7 +95,7 @@ func TestNoPermissionIsNotAbsence(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := evaluate(found, ns, time.Now())
-	if len(all) != 1 || !says(all, "warning", "the state of the network is unknown", "no permission to read networks.operator.openshift.io", "run the command as") {
+	if len(all) != 1 || !hasFinding(all, "warning", "the state of the network is unknown", "no permission to read networks.operator.openshift.io", "run the command as") {
 		t.Errorf("%+v", all)
 	}
 	if missing := strings.Join(found.missing, "\n"); !strings.Contains(missing, "no permission: ") {
@@ -108,7 +108,7 @@ func TestUnresponsiveWebhookIsNamedWithTheCommandThatRemovesIt(t *testing.T) {
 	ns := server.Namespace(t)
 	deployed(t, server, ns, 1)
 	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: status.ConfigMapName}})
-	if all := diagnose(t, server, ns, 0); says(all, "webhook") {
+	if all := diagnose(t, server, ns, 0); hasFinding(all, "webhook") {
 		t.Errorf("before there is one: %+v", all)
 	}
 	none, path := admissionv1.SideEffectClassNone, "/"
@@ -118,6 +118,6 @@ func TestUnresponsiveWebhookIsNamedWithTheCommandThatRemovesIt(t *testing.T) {
 	server.Create(t, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "leftover"}, Webhooks: []admissionv1.ValidatingWebhook{hook}})
 	eventually.HoldsWithin(t, 2*time.Minute, "the webhook is found", func() (string, bool) {
 		all := diagnose(t, server, ns, 0)
-		return fmt.Sprintf("%+v", all), says(all, "critical", "a webhook keeps the operator from writing", "Deployment "+ns+"/network-operator", "w.example.com", "kubectl delete validatingwebhookconfiguration leftover")
+		return fmt.Sprintf("%+v", all), hasFinding(all, "critical", "a webhook keeps the operator from writing", "Deployment "+ns+"/network-operator", "w.example.com", "kubectl delete validatingwebhookconfiguration leftover")
 	})
 }

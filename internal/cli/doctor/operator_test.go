@@ -48,8 +48,8 @@ func diagnose(t *testing.T, server *apitest.Server, ns string, later time.Durati
 	return evaluate(found, ns, c.clock.Now().Add(later))
 }
 
-// says reports whether one of the findings has all of some texts.
-func says(all []Finding, texts ...string) bool {
+// hasFinding reports whether one of the findings contains all of the texts.
+func hasFinding(all []Finding, texts ...string) bool {
 	return slices.ContainsFunc(all, func(f Finding) bool {
 		text := fmt.Sprintf("%s: %s; %s; %s", f.Severity, f.What, f.Cause, f.WayOut)
 		return !slices.ContainsFunc(texts, func(want string) bool { return !strings.Contains(text, want) })
@@ -69,11 +69,11 @@ func TestFailedOperatorIsCriticalAndSoAreUnrepairedProblems(t *testing.T) {
 	missing := "an object of the network does not exist: ConfigMap " + ns + "/gone"
 
 	all := diagnose(t, server, ns, 0)
-	if says(all, "the operator does not work") || !says(all, "critical", missing, "cno diff") {
+	if hasFinding(all, "the operator does not work") || !hasFinding(all, "critical", missing, "cno diff") {
 		t.Errorf("of an operator that works: %v", all)
 	}
 	all = diagnose(t, server, ns, 2*time.Minute)
-	if !says(all, "critical", "the operator does not work", "Lease "+ns+"/"+status.LeaseName+" was last renewed at") || !says(all, "critical", missing, "start the operator") {
+	if !hasFinding(all, "critical", "the operator does not work", "Lease "+ns+"/"+status.LeaseName+" was last renewed at") || !hasFinding(all, "critical", missing, "start the operator") {
 		t.Errorf("of a lease that was not renewed: %v", all)
 	}
 }
@@ -83,7 +83,7 @@ func TestAnOperatorThatIsScaledToZeroIsOneFinding(t *testing.T) {
 	ns := server.Namespace(t)
 	deployed(t, server, ns, 0)
 	all := diagnose(t, server, ns, 0)
-	if !says(all, "critical", "is scaled to 0", "kubectl -n "+ns+" scale deployment network-operator --replicas=1") {
+	if !hasFinding(all, "critical", "is scaled to 0", "kubectl -n "+ns+" scale deployment network-operator --replicas=1") {
 		t.Errorf("%v", all)
 	}
 	if n := strings.Count(fmt.Sprint(all), "Deployment "+ns+"/network-operator"); n != 1 {

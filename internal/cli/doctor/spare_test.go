@@ -48,7 +48,7 @@ func TestAReplicaWithoutAControlPlaneNodeIsNoProblem(t *testing.T) {
 				},
 			}
 			all := evaluate(f, ns, now)
-			if got := says(all, operatorDeployment); got != tc.findings {
+			if got := hasFinding(all, operatorDeployment); got != tc.findings {
 				t.Errorf("findings about the operator: %t, want %t\n%s", got, tc.findings, fmt.Sprint(all))
 			}
 		})

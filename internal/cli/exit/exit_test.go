@@ -16,13 +16,13 @@ func TestReportPrintsEachErrorOnceAndReturnsItsStatus(t *testing.T) {
 	}{
 		{"nothing went wrong", nil, OK, ""},
 		{"a wrong call is unusable input", errors.New("unknown flag: --x"), Unusable, "cno: unknown flag: --x\n"},
-		{"what was said already is not said again", &Code{Status: Refused}, Refused, ""},
+		{"an error that was printed is not printed again", &Code{Status: Refused}, Refused, ""},
 		{"a status may come with its error", &Code{Status: Refused, Err: errors.New("no")}, Refused, "cno: no\n"},
 		{"a wrapped status counts", fmt.Errorf("run: %w", &Code{Status: Refused}), Refused, ""},
 	} {
 		var out strings.Builder
 		if got := Report(&out, "cno", c.err); got != c.status || out.String() != c.says {
-			t.Errorf("%s: status %d, said %q; want %d, %q", c.why, got, out.String(), c.status, c.says)
+			t.Errorf("%s: status %d, printed %q; want %d, %q", c.why, got, out.String(), c.status, c.says)
 		}
 	}
 }

@@ -174,7 +174,7 @@ func TestNothingIsRefusedBecauseOfUnknownLinks(t *testing.T) {
 		t.Errorf("status %d, %s: %v", status, a.Decision, a.Errors)
 	}
 	if status, a := answered(t, "", jumbo, "--host-mtu", "1500"); status != exit.Refused || len(a.Errors) != 1 || a.Errors[0].Rule != pipeline.RuleLinks {
-		t.Errorf("told that they have 1500: status %d, %s: %v", status, a.Decision, a.Errors)
+		t.Errorf("with links of 1500: status %d, %s: %v", status, a.Decision, a.Errors)
 	}
 }
 

@@ -95,7 +95,7 @@ func TestMissingImagesArePlaceholdersWithAWarning(t *testing.T) {
 		t.Error("no placeholder of FLANNEL_IMAGE in the output")
 	}
 	if !strings.Contains(stderr, "placeholders") {
-		t.Errorf("standard error says nothing of placeholders: %q", stderr)
+		t.Errorf("standard error does not mention placeholders: %q", stderr)
 	}
 }
 

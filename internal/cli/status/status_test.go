@@ -34,7 +34,7 @@ var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // world is a cluster in memory: what is not set is not there.
 type world struct {
 	found
-	// served says whether the API server serves ClusterOperator; forbidden, that everything but the network is.
+	// served is true if the API server serves ClusterOperator; forbidden is true if everything but the network is.
 	served, forbidden bool
 	reads             int
 	// change is called before each look.

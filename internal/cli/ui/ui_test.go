@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 )
 
-// Each error is said in one sentence, and nothing is served.
+// Each error is reported in one sentence, and nothing is served.
 func TestErrorsAreOneSentence(t *testing.T) {
 	w := newWorld(t, 2)
 	damaged := filepath.Join(t.TempDir(), "a.tar.gz")

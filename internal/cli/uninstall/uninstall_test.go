@@ -85,7 +85,7 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 		t.Error("the definitions go before the agents")
 	}
 	if text, _ := call(t, "-n", ns); !strings.Contains(text, "To uninstall: cno uninstall --yes") {
-		t.Errorf("it does not say how:\n%s", text)
+		t.Errorf("the output does not describe the steps:\n%s", text)
 	}
 	for _, o := range []*corev1.ConfigMap{ours, taken} {
 		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.DeletionTimestamp != nil {
@@ -167,7 +167,7 @@ func TestObjectsDeletedBeforeNodesWereCleanedAreListed(t *testing.T) {
 		t.Fatalf("%v, %v", gone, err)
 	}
 	if text := r.unclean(gone[0], "it was deleted"); !strings.Contains(text, "/etc/cni/net.d/10-flannel.conflist") || !strings.Contains(text, "restart the node") {
-		t.Errorf("it says %q", text)
+		t.Errorf("got %q", text)
 	}
 	if found, err := r.lost(t.Context(), inventory, gone); err != nil || len(found) != 0 {
 		t.Errorf("one that exists is lost: %v, %v", found, err)

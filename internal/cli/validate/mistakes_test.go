@@ -80,7 +80,7 @@ func TestMistakesAreFoundWithoutACluster(t *testing.T) {
 		{"an acknowledgement of nothing", annotated("acknowledge", "nonsense").yaml(), exit.OK, []string{"warning: -: metadata.annotations", "acknowledges nothing", "the hash that cno plan prints"}},
 		{"a pause in other words", annotated("paused", "yes").yaml(), exit.OK, []string{"warning: -: metadata.annotations", `only "true" pauses the operator`, "run cno pause"}},
 		{"an unsafe change in other words", annotated("allow-unsafe", "1").yaml(), exit.OK, []string{"warning: -: metadata.annotations", `only "true" permits an unsafe change`}},
-		// Whether these are mistakes only the cluster and its nodes can tell: ServiceCIDR, interfaces, and what their kernels have.
+		// Only the cluster and its nodes can decide whether these are errors: ServiceCIDR, interfaces, and what their kernels have.
 		{"the Service network of another cluster", configuration{services: "10.200.0.0/16"}.yaml(), exit.OK, []string{"valid"}},
 		{"an interface that no node has", flannel("interface: nosuch9").yaml(), exit.OK, []string{"valid"}},
 		{"ipvs, which few kernels lack", proxy("proxy-mode: [ipvs]").yaml(), exit.OK, []string{"valid"}},

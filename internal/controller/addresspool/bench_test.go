@@ -26,7 +26,7 @@ import (
 )
 
 // large answers the lists of a cluster with 30,000 pods on 100 nodes, each of which has an address of one of 30 ranges. One pod in a hundred
-// is gone. It is the API server without its time.
+// was deleted. It is the API server without its time.
 type large struct {
 	client.Client
 	pools, reservations, pods []runtime.Object

@@ -33,7 +33,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-// cluster is an API server of the test's own for a time, with the controller, which runs when the test says so.
+// cluster is an API server that the test uses alone, with the controller, which the test runs explicitly.
 type cluster struct {
 	*apitest.Server
 	*Controller
@@ -274,7 +274,7 @@ func TestAnOldListReleasesNothing(t *testing.T) {
 	}
 }
 
-// A pod gets the address of one that is gone between the read of the pool and its write.
+// A pod gets the address of one that is deleted between the read of the pool and its write.
 func TestAnAddressThatIsAssignedMeanwhileIsNotReleased(t *testing.T) {
 	c := newCluster(t)
 	gone := c.owner("stateful", "old")

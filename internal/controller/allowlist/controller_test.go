@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 
-// cluster is an API server with the loop, which runs when the test says so.
+// cluster is an API server with the loop, which the test runs explicitly.
 type cluster struct {
 	*apitest.Server
 	*Controller
@@ -111,7 +111,7 @@ func TestListIsInstalledOnNodesAndRestored(t *testing.T) {
 	c.run()
 	ds := c.daemonSet()
 	if got := listOf(ds); got != "^mine$" || ds.Spec.Template.Spec.ServiceAccountName != "" {
-		t.Errorf("it brings %q as %q", got, ds.Spec.Template.Spec.ServiceAccountName)
+		t.Errorf("it installs %q as %q", got, ds.Spec.Template.Spec.ServiceAccountName)
 	}
 	c.rollOut()
 	c.run()
@@ -124,7 +124,7 @@ func TestListIsInstalledOnNodesAndRestored(t *testing.T) {
 	c.write("^mine($")
 	c.run()
 	if got := listOf(c.daemonSet()); got != "^mine$" {
-		t.Errorf("a mistake brings %q", got)
+		t.Errorf("an invalid list installs %q", got)
 	}
 	c.write("^other$")
 	c.run()

@@ -83,11 +83,11 @@ func TestEveryStateHasItsStep(t *testing.T) {
 	}{
 		{why: "without Multus there is nothing to do", observation: observation{Image: "i"}},
 		{why: "a list is made", observation: observation{Multus: true, Image: "i"}, create: defaultValue},
-		{why: "of what Multus brings", observation: observation{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
+		{why: "of what Multus installs", observation: observation{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
 		{why: "unless that is wrong", observation: observation{Multus: true, Image: "i", Default: configMap("(")}, create: defaultValue},
 		{why: "the default needs no one", observation: observation{Multus: true, List: configMap("\n" + defaultValue + "\n")}},
-		{why: "another list is brought to nodes", observation: observation{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, finding: "Distributing the list is being distributed"},
-		{why: "there is no image to bring it", observation: observation{Multus: true, List: configMap(custom)}, finding: "NoImage set MULTUS_IMAGE"},
+		{why: "another list is installed on nodes", observation: observation{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, finding: "Distributing the list is being distributed"},
+		{why: "there is no image to install it", observation: observation{Multus: true, List: configMap(custom)}, finding: "NoImage set MULTUS_IMAGE"},
 		{why: "some nodes have it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},
 			bring: custom, finding: "Distributing 2 of 3 nodes have the list (worker-1: ImagePullBackOff", requeueAfter: distributeTimeout - time.Minute},
 		{why: "some nodes do not get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, distributeTimeout), Pods: []corev1.Pod{pulling}},
@@ -96,7 +96,7 @@ func TestEveryStateHasItsStep(t *testing.T) {
 		{why: "a change that has not been looked at", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: newer}, bring: custom, finding: "AllowlistNotDistributed 3 of 3"},
 		{why: "it changes again", observation: observation{Multus: true, Image: "i", List: configMap("^new$"), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: "^new$", finding: "Distributing"},
 		{why: "a mistake leaves nodes as they are", observation: observation{Multus: true, Image: "i", List: configMap("("), DaemonSet: bringing(t, custom, 3, time.Hour)}, finding: "InvalidAllowlist nodes keep their current list"},
-		{why: "deleted, the default comes back to nodes, too", observation: observation{Multus: true, Image: "i", DaemonSet: bringing(t, custom, 3, time.Hour)},
+		{why: "deleted, the default is restored on nodes, too", observation: observation{Multus: true, Image: "i", DaemonSet: bringing(t, custom, 3, time.Hour)},
 			create: defaultValue, bring: defaultValue, finding: "Distributing"},
 		{why: "not all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: bringing(t, defaultValue, 2, 0)}, bring: defaultValue, finding: "Distributing 2 of 3", requeueAfter: distributeTimeout},
 		{why: "all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: bringing(t, defaultValue, 3, time.Minute)}, remove: true},
@@ -122,7 +122,7 @@ func TestEveryStateHasItsStep(t *testing.T) {
 			switch {
 			case reason == "" && len(d.Findings) == 0:
 			case len(d.Findings) != 1 || d.Findings[0].Reason != reason || !strings.Contains(d.Findings[0].Message, part) || !d.Findings[0].Aside:
-				t.Errorf("it says %+v, want %s", d.Findings, row.finding)
+				t.Errorf("got %+v, want %s", d.Findings, row.finding)
 			}
 		})
 	}

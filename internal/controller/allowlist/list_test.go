@@ -41,7 +41,7 @@ func TestUnreadableListsAreRefusedWithAllErrors(t *testing.T) {
 			_, err := parse(row.data)
 			for _, want := range row.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%v does not say %q", err, want)
+					t.Errorf("%v does not contain %q", err, want)
 				}
 			}
 		})

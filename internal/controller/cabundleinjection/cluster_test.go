@@ -112,7 +112,7 @@ func (c *cluster) start() {
 		}
 		for _, r := range c.Requests(c.t) {
 			if r.Response.Code == http.StatusForbidden && strings.HasPrefix(r.UserAgent, c.agent()) {
-				c.t.Errorf("%s %s was refused for lack of rights", r.Verb, r.URI)
+				c.t.Errorf("%s %s was refused because of missing permissions", r.Verb, r.URI)
 			}
 		}
 	}

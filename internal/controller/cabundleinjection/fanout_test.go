@@ -24,7 +24,7 @@ func fanOut(tb testing.TB, configMaps, certificates, rounds int) []time.Duration
 	c := newCluster(tb)
 	var system strings.Builder
 	for i := range certificates {
-		// What a certificate says does not matter here, but how long it is: those of systems have 1.5 kB in PEM form.
+		// Only the length of a certificate matters here: those of systems have 1.5 kB in PEM form.
 		system.WriteString("# " + strings.Repeat("x", 900) + "\n" + newCA(tb, fmt.Sprint(i)))
 	}
 	var group errgroup.Group

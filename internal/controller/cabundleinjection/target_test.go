@@ -40,7 +40,7 @@ func TestOnlyOwnedFieldsCountAsCurrent(t *testing.T) {
 			entry(me, apply, strings.Replace(all, "f:ca-bundle.crt", "f:x", 1))}, map[string]string{contenderAnnotation: "kubectl"}},
 		{"the hash was taken over", marked, []metav1.ManagedFieldsEntry{entry(me, apply, strings.Replace(all, "-hash", "-x", 1))}, map[string]string{}},
 		{"the same name has updated, not applied", marked, []metav1.ManagedFieldsEntry{entry(me, update, all)}, map[string]string{contenderAnnotation: me}},
-		{"the mark is gone", "", []metav1.ManagedFieldsEntry{entry(me, apply, all)}, map[string]string{}},
+		{"the mark is missing", "", []metav1.ManagedFieldsEntry{entry(me, apply, all)}, map[string]string{}},
 		{"no one knows who has written what", marked, nil, map[string]string{}},
 		{"fields that cannot be read", marked, []metav1.ManagedFieldsEntry{entry(me, apply, "x")}, map[string]string{}},
 	} {

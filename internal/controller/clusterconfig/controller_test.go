@@ -226,7 +226,7 @@ func TestUnsafeChangeIsNotAppliedAndReportedOnNetworkConfig(t *testing.T) {
 		t.Errorf("%s was written down", got)
 	}
 	if got := c.getConfig().Status.ServiceNetwork; len(got) != 1 || got[0] != "172.30.0.0/16" {
-		t.Errorf("the status says %v, want what is in effect", got)
+		t.Errorf("the status is %v, want what is in effect", got)
 	}
 
 	c.edit(services("172.30.0.0/16"))
@@ -312,7 +312,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	}
 	c.reconcile()
 	if meta.FindStatusCondition(c.getConfig().Status.Conditions, "NetworkDiagnosticsAvailable") == nil {
-		t.Error("it is gone")
+		t.Error("it is deleted")
 	}
 	c.synced(metav1.ConditionTrue, "AsExpected")
 }

@@ -62,7 +62,7 @@ func TestDecide(t *testing.T) {
 		contains []string
 	}{
 		{why: "a fresh cluster", config: good(), write: true},
-		{why: "they say the same", config: good(), operator: operatorWith(good()), record: recorded(t, good())},
+		{why: "they are equal", config: good(), operator: operatorWith(good()), record: recorded(t, good())},
 		{why: "another client has changed Network.operator, even unsafely: it is restored", config: good(),
 			operator: operatorWith(good(services("172.31.0.0/16"))), record: recorded(t, good()), write: true},
 		{why: "something else in Network.operator is wrong, which is not this object's fault", config: good(),
@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 		{why: "what the network itself wants", config: good(pods(entry("10.128.0.0/14", 0))), contains: []string{"spec.clusterNetwork[0].hostPrefix: is missing; network type Flannel"}},
 		{why: "the pool has the address of a node", config: good(), cluster: facts.Cluster{NodeAddresses: map[string][]netip.Addr{"a": {netip.MustParseAddr("10.128.0.1")}}},
 			contains: []string{"spec.clusterNetwork[0].cidr: 10.128.0.0/14 contains node a address 10.128.0.1"}},
-		{why: "wrong by itself", config: good(services()), contains: []string{"spec.serviceNetwork: must have at least 1 entry"}},
+		{why: "invalid on its own", config: good(services()), contains: []string{"spec.serviceNetwork: must have at least 1 entry"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			w := &input{config: &configv1.Network{Spec: *row.config}, operator: row.operator, record: row.record, cluster: row.cluster}
@@ -113,7 +113,7 @@ func TestAcknowledgedChangeIsWrittenWithItsAcknowledgement(t *testing.T) {
 	config.Annotations = map[string]string{pipeline.AcknowledgeAnnotation: "abc"}
 	w := desiredFrom(config)
 	if w.matches(operatorWith(good())) {
-		t.Error("a Network without the annotation says it")
+		t.Error("a Network without the annotation has it")
 	}
 	if got := w.object().GetAnnotations()[pipeline.AcknowledgeAnnotation]; got != "abc" {
 		t.Errorf("the annotation is %q", got)

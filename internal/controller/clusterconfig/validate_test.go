@@ -155,7 +155,7 @@ func FuzzValidateNeverPanics(f *testing.F) {
 		spec.NetworkType, spec.ServiceNodePortRange = kind, ports
 		for _, e := range validate(spec, environment{platform: platform, machines: []string{machines}}) {
 			if e.Detail == "" || !strings.HasPrefix(e.Field, "spec.") {
-				t.Errorf("%v says too little", e)
+				t.Errorf("%v is incomplete", e)
 			}
 		}
 	})

@@ -160,7 +160,7 @@ func (w *cluster) messages() []string {
 	return all
 }
 
-// says makes all checks of a target say whether it is reachable, as their sources would.
+// wantResult sets in all checks of a target whether it is reachable, as their sources would.
 func (w *cluster) wantResult(target string, status metav1.ConditionStatus, since time.Time) {
 	w.t.Helper()
 	for name := range w.checks() {
@@ -203,7 +203,7 @@ func TestChecksFollowTheClusterAndTheirResultsTheStatus(t *testing.T) {
 	w.wantResult("network-check-target-b", metav1.ConditionFalse, time.Now())
 	time.Sleep(200 * time.Millisecond)
 	if len(w.messages()) > 0 {
-		t.Errorf("one failing sample is said to be %v", w.messages())
+		t.Errorf("one failing sample is reported as %v", w.messages())
 	}
 	w.wantResult("network-check-target-b", metav1.ConditionFalse, long)
 	w.eventually("the node is named", func() bool {
@@ -239,7 +239,7 @@ func TestDownNodeIsNoNetworkProblem(t *testing.T) {
 	if err := w.Client.Status().Update(t.Context(), &node); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("it is said of the component alone", func() bool {
+	w.eventually("only the component reports it", func() bool {
 		m := w.messages()
 		return len(m) == 1 && strings.HasPrefix(m[0], "NodeUnreachable aside=true: Node b, whose kubelet does not respond either, cannot")
 	})
@@ -264,7 +264,7 @@ func TestConflictingObjectsAreRepaired(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), &c); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("one that was deleted comes back", func() bool { return w.checks()[one] != "" })
+	w.eventually("a deleted one is recreated", func() bool { return w.checks()[one] != "" })
 	foreign := c.DeepCopy()
 	foreign.ObjectMeta = metav1.ObjectMeta{Namespace: connectivity.Namespace, Name: "network-check-source-gone-to-network-check-target-b"}
 	own := foreign.DeepCopy()
@@ -276,7 +276,7 @@ func TestConflictingObjectsAreRepaired(t *testing.T) {
 	}
 	w.eventually("what is left of a source goes", func() bool { return w.checks()[foreign.Name] == "" })
 	if w.checks()[own.Name] == "" {
-		t.Error("a check that a third party has made is gone")
+		t.Error("a check of a third party was deleted")
 	}
 	if err := w.Client.Delete(t.Context(), own); err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestConflictingObjectsAreRepaired(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "c"}}); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("what concerns a node that is gone goes with it", func() bool { return len(w.checks()) == 2*1+2*3 })
+	w.eventually("objects of a deleted node are deleted", func() bool { return len(w.checks()) == 2*1+2*3 })
 }
 
 func TestNothingIsCheckedWhenDisabled(t *testing.T) {

@@ -39,7 +39,7 @@ func TestDashboardsAreKept(t *testing.T) {
 	server := apitest.Shared(t)
 	c := newLoop(server.Client)
 	if result := look(t, c); result.RequeueAfter != retryInterval {
-		t.Errorf("without the namespace the loop comes back after %v", result.RequeueAfter)
+		t.Errorf("without the namespace the controller retries after %v", result.RequeueAfter)
 	}
 	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: prefix + "network-stats", Labels: ownedLabels()}})
 	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}); err != nil {

@@ -113,7 +113,7 @@ func TestConditionsDescribeTheState(t *testing.T) {
 				message = available.Message
 			}
 			if !strings.Contains(message, row.conditionsText) {
-				t.Errorf("%q does not say %q", message, row.conditionsText)
+				t.Errorf("%q does not contain %q", message, row.conditionsText)
 			}
 			if requeueAfter != row.requeueAfter {
 				t.Errorf("looks again after %v, want %v", requeueAfter, row.requeueAfter)

@@ -257,7 +257,7 @@ func TestObjectsAreOwnedByTheRouter(t *testing.T) {
 	c.run(r)
 	want := []metav1.OwnerReference{ownerOf(r)}
 	if want[0].BlockOwnerDeletion != nil {
-		t.Error("it takes rights on finalizers")
+		t.Error("it needs permissions for finalizers")
 	}
 	if diff := cmp.Diff(want, c.deployment("egress-router-r").OwnerReferences); diff != "" {
 		t.Error(diff)

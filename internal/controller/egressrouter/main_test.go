@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// multus is the definition that Multus brings.
+// multus is the CRD of Multus.
 const multus = "network-attachment-definitions.k8s.cni.cncf.io"
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{OpenShift: []string{multus}}) }

@@ -98,12 +98,12 @@ func TestAllErrorsAreReportedAtTheirFields(t *testing.T) {
 			}
 			for _, path := range row.wrong {
 				if !found[path] {
-					t.Errorf("nothing is said of %s in %v", path, errs.ToAggregate())
+					t.Errorf("%s is not reported in %v", path, errs.ToAggregate())
 				}
 				delete(found, path)
 			}
 			if len(found) > 0 {
-				t.Errorf("too much is said: %v", errs.ToAggregate())
+				t.Errorf("too many errors: %v", errs.ToAggregate())
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestCRDRefusesWhatTheControllerRefuses(t *testing.T) {
 			object.SetNamespace("default")
 			err := server.Client.Create(t.Context(), object, client.DryRunAll)
 			if refused := apierrors.IsInvalid(err); refused != (len(row.wrong) > 0) || !refused && err != nil {
-				t.Fatalf("the server says %v", err)
+				t.Fatalf("the server returns %v", err)
 			}
 			status, ok := errors.AsType[*apierrors.StatusError](err)
 			if !ok || strings.Contains(err.Error(), "Unsupported value") { // after which the server does not look at the rest
@@ -131,7 +131,7 @@ func TestCRDRefusesWhatTheControllerRefuses(t *testing.T) {
 			}
 			for _, e := range Validate(specOf(t, row.spec)) {
 				if e.Type != field.ErrorTypeRequired && !strings.Contains(causesOf(status), e.Detail) {
-					t.Errorf("%q is not what the server says: %s", e.Detail, causesOf(status))
+					t.Errorf("%q is not in the response of the server: %s", e.Detail, causesOf(status))
 				}
 			}
 		})

@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 )
 
-// cluster is an API server with the controller, which runs when the test says so.
+// cluster is an API server with the controller, which the test runs explicitly.
 type cluster struct {
 	*apitest.Server
 	*Controller

@@ -18,7 +18,7 @@ func TestCouriersMayWriteOnTheHost(t *testing.T) {
 		}
 	}
 	if writable == 0 {
-		t.Error("a courier that brings files mounts nothing that it can write to")
+		t.Error("a courier that copies files mounts nothing that it can write to")
 	}
 	if s := pod.SecurityContext.SELinuxOptions; s == nil || s.Type != "spc_t" {
 		t.Errorf("SELinux options are %v, want the type spc_t", s)

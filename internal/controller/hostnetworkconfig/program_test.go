@@ -123,7 +123,7 @@ func TestTheAuthorAcceptsARestart(t *testing.T) {
 	rendered := meta.FindStatusCondition(c.get("workers").Status.Conditions, networkv1.ConditionRendered)
 	_, digest, ok := strings.Cut(rendered.Message, networkv1.AcceptRestart+"=")
 	if !ok {
-		t.Fatalf("the condition does not say how: %s", rendered.Message)
+		t.Fatalf("the condition does not describe the way out: %s", rendered.Message)
 	}
 	for _, row := range []struct{ annotation, unit string }{{"true", "v1"}, {digest, "v2"}} {
 		config := c.get("workers")

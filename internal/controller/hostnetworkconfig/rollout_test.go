@@ -56,7 +56,7 @@ func TestRollOut(t *testing.T) {
 			nodes: []nodeState{node("a", true, networkv1.Applied, done), node("b", true, networkv1.Pending, old)}},
 		{why: "nothing after a rollback", current: nodereport.Requests{"a": want(0)}, stops: true,
 			nodes: []nodeState{node("a", true, networkv1.RolledBack, back(0)), node("b", true, networkv1.Pending, old)}},
-		{why: "what is asked already goes on after a rollback elsewhere", rollout: networkv1.Rollout{MaxUnavailable: 2}, current: nodereport.Requests{"b": want(0)}, begins: []string{"b"}, stops: true,
+		{why: "a pending request continues after a rollback on another node", rollout: networkv1.Rollout{MaxUnavailable: 2}, current: nodereport.Requests{"b": want(0)}, begins: []string{"b"}, stops: true,
 			nodes: []nodeState{node("a", true, networkv1.RolledBack, back(0)), node("b", true, networkv1.Pending, old), node("c", true, networkv1.Pending, old)}},
 		{why: "another attempt begins with the node that rolled back", rollout: networkv1.Rollout{Attempt: 1}, begins: []string{"a"},
 			nodes: []nodeState{node("a", true, networkv1.RolledBack, back(0)), node("b", true, networkv1.Pending, old)}},
@@ -85,7 +85,7 @@ func TestRollOut(t *testing.T) {
 	}
 }
 
-// hosts are the nodes of a role with their couriers, which talk to the API server, and the program on each, which does what works says.
+// hosts are the nodes of a role with their couriers, which talk to the API server, and the program on each, whose result is in works.
 type hosts struct {
 	*cluster
 	couriers map[string]*courier.Courier

@@ -33,7 +33,7 @@ type (
 
 func ips(list ...configv1.IP) []configv1.IP { return list }
 
-// userManaged has people bring their own load balancer.
+// userManaged has a load balancer of the user.
 func userManaged(_ *spec, s *state) {
 	s.LoadBalancer = &configv1.BareMetalPlatformLoadBalancer{Type: configv1.LoadBalancerTypeUserManaged}
 }

@@ -134,7 +134,7 @@ func FuzzRecordIsNeverTrusted(f *testing.F) {
 		d := decide(w)
 		again := decide(input{Recorded: d.Record, Configs: w.Configs, Pools: w.Pools})
 		if diff := cmp.Diff(d, again); diff != "" {
-			t.Errorf("deciding again says something else:\n%s", diff)
+			t.Errorf("a second decision differs:\n%s", diff)
 		}
 	})
 }

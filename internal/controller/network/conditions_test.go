@@ -83,7 +83,7 @@ func TestConditionsOfAReconcile(t *testing.T) {
 		{"what does not work for a reason of its own", func(p given) {
 			p.result.Outputs = []pipeline.ComponentOutput{{Name: "A", Output: provider.Output{Failures: []provider.Failure{{Reason: "SubnetsExhausted", Message: "node a has no block"}}}}}
 		}, []string{"Degraded SubnetsExhausted node a has no block"}},
-		{"what the API server forbids does not pass by itself", func(p given) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
+		{"a forbidden request is not transient", func(p given) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
 			`Degraded ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: the operator is not allowed to: configmaps "c" is forbidden: no`}},
 		{"what may pass is progress at first", func(p given) { p.applyErr = errors.Join(applyError(errors.New("boom"))) }, []string{
 			"Degraded, meanwhile Progressing ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: boom"}},

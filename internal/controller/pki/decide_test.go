@@ -68,10 +68,10 @@ func TestNewPKIHasACAAndACertificateItSigned(t *testing.T) {
 	pki := &networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ovn-kubernetes", Name: "ovn"}, Spec: networkv1.OperatorPKISpec{TargetCert: networkv1.CertSpec{CommonName: "ovn"}}}
 	p := mustDecide(t, pki, state{}, start)
 	if got, want := p.Signer.Subject.CommonName, fmt.Sprintf("openshift-ovn-kubernetes_ovn-ca@%d", start.Unix()); got != want {
-		t.Errorf("the authority is %q, want %q as OpenShift's", got, want)
+		t.Errorf("the CA is %q, want %q as OpenShift's", got, want)
 	}
 	if got := p.Signer.NotAfter.Sub(start); got != 10*365*day {
-		t.Errorf("the authority lives for %s", got)
+		t.Errorf("the CA lives for %s", got)
 	}
 	if got := p.Leaf.NotAfter.Sub(start); got != 182*day+12*time.Hour {
 		t.Errorf("the certificate lives for %s", got)
@@ -99,7 +99,7 @@ func TestIPAddressIsAnIPSAN(t *testing.T) {
 	}
 }
 
-// TestNoClientFailsDuringRotations plays rotations hour by hour. The operator is killed before and between writes, the authority is lost
+// TestNoClientFailsDuringRotations simulates rotations hour by hour. The operator is killed before and between writes, the CA is lost
 // or torn, and at every hour every certificate that a program may still present must be trusted by every bundle that
 // another may still hold, both as late as the overlap allows.
 func TestNoClientFailsDuringRotations(t *testing.T) {
@@ -157,11 +157,11 @@ func TestNoClientFailsDuringRotations(t *testing.T) {
 				}
 			}
 			if n := len(certs.Salvage(s.bundle)); n > 7 {
-				t.Fatalf("seed %d, hour %d: %d authorities are trusted", seed, hour, n)
+				t.Fatalf("seed %d, hour %d: %d CAs are trusted", seed, hour, n)
 			}
 		}
 		if len(signers) < 4 {
-			t.Errorf("seed %d: only %d authorities signed in five lives", seed, len(signers))
+			t.Errorf("seed %d: only %d CAs signed in five lives", seed, len(signers))
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestTrustedCAsStayTrustedAfterAnyLoss(t *testing.T) {
 	} {
 		p := mustDecide(t, quick(), tc.s, soon)
 		if !certs.Salvage(p.Bundle).Contains(old) {
-			t.Errorf("%s: the old authority is not trusted any more", tc.name)
+			t.Errorf("%s: the old CA is not trusted any more", tc.name)
 		}
 		if got := reasons(p.Events); got != tc.reason {
 			t.Errorf("%s: got events %q, want %q", tc.name, got, tc.reason)
@@ -219,7 +219,7 @@ func TestForgedBundleIsNotAdopted(t *testing.T) {
 	}
 }
 
-// openshifts is an authority as OpenShift's operator makes them: RSA, in PKCS#1.
+// openshifts is a CA as OpenShift's operator makes them: RSA, in PKCS#1.
 func openshifts(t *testing.T, made time.Time) state {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -274,6 +274,6 @@ func TestMonthLongCertificatesStayTrustedForAMonth(t *testing.T) {
 		}
 	}
 	if !certs.Salvage(s.bundle).Contains(old) {
-		t.Error("a node's certificate of thirty days may be in use until the authority itself expires")
+		t.Error("a node's certificate of thirty days may be in use until the CA itself expires")
 	}
 }

@@ -123,7 +123,7 @@ func TestThePodOfANodeWithANewAddressIsReplaced(t *testing.T) {
 	}
 	step("what there should be is not known yet", 0, true, everything)
 	board.SetRollout(report.Rollout{Wanted: []status.Workload{{Kind: "DaemonSet", Namespace: "operands", Name: "agent"}, {Kind: "DaemonSet", Namespace: "operands", Name: "missing"}}})
-	step("the address may come back", time.Hour, true, everything)
+	step("the address may be restored", time.Hour, true, everything)
 	step("the network is paused", grace, true, everything)
 	network.Annotations = nil
 	if err := api.Update(t.Context(), network); err != nil {

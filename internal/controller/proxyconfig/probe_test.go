@@ -170,7 +170,7 @@ func TestNewSpecificationCancelsTheRoundOfTheFirst(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		t.Error("the first round goes on")
+		t.Error("the first round continues")
 	}
 }
 

@@ -166,7 +166,7 @@ func TestNewNamespacesGetACopy(t *testing.T) {
 	c.exist = append(c.exist, "net-d")
 	c.Namespaces = append(c.Namespaces, "net-d")
 	if got := c.reconcile(); got != "" {
-		t.Errorf("a namespace that is gone already is reported: %s", got)
+		t.Errorf("a namespace that is deleted already is reported: %s", got)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestPublishedNameIsUsedUntilTheSecretIsRead(t *testing.T) {
 		t.Error("a start of the operator would change all workloads")
 	}
 	if c.reconcile(); c.used() != "" {
-		t.Error("the Secret is gone, and its name still counts")
+		t.Error("the Secret is deleted, and its name is still used")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// TestAServiceAccountIsTheNodeOfItsPod has requests of agents whose account all nodes share: the API server says on which node the pod of the token is.
+// TestAServiceAccountIsTheNodeOfItsPod has requests of agents whose account all nodes share: the API server reports on which node the pod of the token is.
 func TestAServiceAccountIsTheNodeOfItsPod(t *testing.T) {
 	const account = "system:serviceaccount:network:agent"
 	policy := Nodes(account)

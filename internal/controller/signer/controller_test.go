@@ -32,7 +32,7 @@ func TestNodeRequestIsApprovedAndSigned(t *testing.T) {
 	harmless(t, w.get(name).Status.Certificate, Node{Name: "master-0", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, ca)
 	approved := condition(w.get(name), certificatesv1.CertificateApproved)
 	if approved.Reason != "AutoApproved" || !strings.HasPrefix(approved.Message, "Automatically approved by network.openshift.io/signer: asked for 43800h") {
-		t.Errorf("the approval says %q: %s", approved.Reason, approved.Message)
+		t.Errorf("the approval has %q: %s", approved.Reason, approved.Message)
 	}
 }
 

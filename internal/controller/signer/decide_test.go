@@ -166,7 +166,7 @@ func harmless(tb testing.TB, issued []byte, node Node, ca *certs.CA) *x509.Certi
 		bad = bad || !slices.Contains([]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageIPSECEndSystem, x509.ExtKeyUsageIPSECTunnel, x509.ExtKeyUsageIPSECUser}, usage)
 	}
 	if bad || c.CheckSignatureFrom(ca.Certificate()) != nil || !c.BasicConstraintsValid {
-		tb.Fatalf("issued to %s: %s %v %v, usages %v %v, authority %v, from %s to %s", node.Name, c.Subject, c.DNSNames, c.IPAddresses, c.KeyUsage, c.ExtKeyUsage, c.IsCA, c.NotBefore, c.NotAfter)
+		tb.Fatalf("issued to %s: %s %v %v, usages %v %v, CA %v, from %s to %s", node.Name, c.Subject, c.DNSNames, c.IPAddresses, c.KeyUsage, c.ExtKeyUsage, c.IsCA, c.NotBefore, c.NotAfter)
 	}
 	return c
 }

@@ -63,7 +63,7 @@ func TestTheRecordOfTenThousandNodesFitsIntoAConfigMap(t *testing.T) {
 	}
 }
 
-// TestTheVictimOfAnotherNodesClaimGetsItsCertificate: a node that was broken into says the address and the name of another one.
+// TestTheVictimOfAnotherNodesClaimGetsItsCertificate: a compromised node claims the address and the name of another one.
 func TestTheVictimOfAnotherNodesClaimGetsItsCertificate(t *testing.T) {
 	const address, name = "192.0.2.11", "worker-1.example.com"
 	w := newCluster(t)

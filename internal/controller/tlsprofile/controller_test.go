@@ -88,7 +88,7 @@ func TestUnusableProfileIsNamedAndNothingStops(t *testing.T) {
 	change(t, server, o)
 	look(t, c)
 	if found, _, _ := c.Board.Snapshot(); len(found) != 0 {
-		t.Errorf("when it is gone there is still %+v", found)
+		t.Errorf("after it is resolved there is still %+v", found)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A member that accepts connections and says nothing is stalled: no firewall drops its port.
+// A member that accepts connections and sends nothing is stalled: no firewall drops its port.
 func TestStalledMemberIsNotMistakenForADroppedPort(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

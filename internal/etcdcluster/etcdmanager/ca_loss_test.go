@@ -51,7 +51,7 @@ func TestThreeMembersOutliveTheirCA(t *testing.T) {
 	}
 }
 
-// trustMoves takes turns until every member has another bundle, and calls a function for each that has. Time goes on with each
+// trustMoves takes turns until every member has another bundle, and calls a function for each that has. Time advances with each
 // turn: a member that was ready after its restart, and is not any more, stalls later than others.
 func (w *world) trustMoves(each func(updated int)) {
 	w.T.Helper()

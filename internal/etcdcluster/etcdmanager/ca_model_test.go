@@ -34,7 +34,7 @@ type model struct {
 	connected map[[2]string]bool
 	// identity is true while the members ask who a client is.
 	identity bool
-	// trusted says until when a bundle trusts a certificate, since checking signatures takes most of a test's time.
+	// trusted returns until when a bundle trusts a certificate, since checking signatures takes most of a test's time.
 	trusted map[[2]string]time.Time
 }
 

@@ -33,7 +33,7 @@ func TestUnresponsiveEtcdIsReportedAndRetriedWithBackOff(t *testing.T) {
 		waits = append(waits, r.RequeueAfter)
 	}
 	if got := w.Message("EtcdUnreachable"); !strings.Contains(got, "does not answer: ") || !strings.Contains(got, "connection refused") || !strings.Contains(got, "pods that run keep their network") {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if waits[0] != time.Second || waits[1] != 2*time.Second || waits[3] != 8*time.Second {
 		t.Errorf("tried again after %v", waits)
@@ -45,7 +45,7 @@ func TestTheCredentialsOfAnExternalEtcdAreCopiedOrRequested(t *testing.T) {
 	w.external = &etcdcluster.External{Endpoints: []string{"https://127.0.0.1:1"}, CAConfigMap: "ca", ClientSecret: "client"}
 	w.Turn()
 	if got := w.Message("EtcdCredentials"); !strings.Contains(got, `ConfigMap openshift-network-operator/ca must have the CAs of the external etcd under the key ca-bundle.crt`) {
-		t.Errorf("without a ConfigMap it says %q", got)
+		t.Errorf("without a ConfigMap got %q", got)
 	}
 	r, _, err := certs.Rotation{}.Step(etcdmanager.Policy(cluster), w.Now)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestTheCredentialsOfAnExternalEtcdAreCopiedOrRequested(t *testing.T) {
 	}
 	w.Turn()
 	if got := w.Message("EtcdCredentials"); !strings.Contains(got, "block 1 is a private key") {
-		t.Errorf("with a private key among the authorities it says %q", got)
+		t.Errorf("with a private key among the CAs got %q", got)
 	}
 	ca.Data["ca-bundle.crt"] = string(r.Bundle().PEM())
 	if err := w.API.Update(t.Context(), ca); err != nil {
@@ -66,7 +66,7 @@ func TestTheCredentialsOfAnExternalEtcdAreCopiedOrRequested(t *testing.T) {
 	}
 	w.Turn()
 	if got := w.Message("EtcdCredentials"); !strings.Contains(got, "Secret openshift-network-operator/client must have the client certificate and key") {
-		t.Errorf("without a Secret it says %q", got)
+		t.Errorf("without a Secret got %q", got)
 	}
 	pair, err := r.Current.Issue(cluster.ClientRequest(), w.Now)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c killedClient) Update(ctx context.Context, o client.Object, opts ...clien
 	return c.strike("update "+name(o), func() error { return c.Client.Update(ctx, o, opts...) })
 }
 
-// name tells one write from another by what is written, but for what differs between two attempts at the same:
+// name distinguishes writes by their content, but for what differs between two attempts at the same:
 // certificates and tokens are random.
 func name(o client.Object) string {
 	cm, ok := o.(*corev1.ConfigMap)

@@ -137,7 +137,7 @@ func nodeReplaced(t *testing.T, w *world) {
 		w.Turn()
 	}
 	if diff := cmp.Diff(old.Members, w.Members().Members); diff != "" {
-		t.Fatalf("the seat was given away at once, although the machine may come back with its data:\n%s", diff)
+		t.Fatalf("the seat was reassigned at once, although the machine may return with its data:\n%s", diff)
 	}
 	w.Now = w.Now.Add(etcdmanager.ReplacedGrace)
 	w.Until("the old member is gone", func() bool { return len(w.Voters()) == 2 })

@@ -55,7 +55,7 @@ func look(m etcdcluster.Membership, candidates ...etcdcluster.Candidate) view {
 	return v
 }
 
-// short says what a step does, in a form that rows of tables can have.
+// short describes a step in the notation of the rows of tables.
 func short(m etcdcluster.Membership, s step) string {
 	switch {
 	case s.problem != "":
@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 		{"a member is unavailable, its node is ready", func(_ *etcdcluster.Membership, v *view) { v.answers["b-t0"] = false }, ""},
 		{"a node has been missing for a moment", func(_ *etcdcluster.Membership, v *view) { gone(v, "b", 59*time.Second) }, ""},
 		{"a node has been missing for a minute", func(_ *etcdcluster.Membership, v *view) { gone(v, "b", time.Minute) }, "remove b-t0"},
-		{"a Node was deleted, its machine goes on", func(_ *etcdcluster.Membership, v *view) {
+		{"a Node was deleted, its machine keeps running", func(_ *etcdcluster.Membership, v *view) {
 			gone(v, "b", time.Hour)
 			v.answers["b-t0"] = true
 		}, ""},
@@ -133,9 +133,9 @@ func TestPlan(t *testing.T) {
 			gone(v, "b", time.Minute)
 			v.known, v.actual = false, nil
 		}, "problem: node b was deleted"},
-		{"a replaced machine may still come back with its data", func(_ *etcdcluster.Membership, v *view) { replaced(v, 4*time.Minute) }, ""},
+		{"a replaced machine may still return with its data", func(_ *etcdcluster.Membership, v *view) { replaced(v, 4*time.Minute) }, ""},
 		{"a replaced machine without the data", func(_ *etcdcluster.Membership, v *view) { replaced(v, 5*time.Minute) }, "remove b-t0"},
-		{"a machine that came back with its data", func(_ *etcdcluster.Membership, v *view) {
+		{"a machine that returned with its data", func(_ *etcdcluster.Membership, v *view) {
 			replaced(v, time.Second)
 			v.answers["b-t0"] = true
 		}, "record: b-t0 is existing, was existing"},
@@ -208,7 +208,7 @@ func TestPlan(t *testing.T) {
 			m.Members[0].Image, v.managed.Image = "etcd:v2", "etcd:v2"
 			v.upToDate["a-t0"], v.stalled["a-t0"] = false, true
 		}, "toy's etcd on node b is updated when the member on node a is ready"},
-		{"new authorities", func(m *etcdcluster.Membership, _ *view) { m.Members[2].Trust = "old" }, "record: c-t0 is existing, was existing"},
+		{"new CAs", func(m *etcdcluster.Membership, _ *view) { m.Members[2].Trust = "old" }, "record: c-t0 is existing, was existing"},
 	} {
 		m, v := grown()
 		tc.change(&m, &v)

@@ -36,7 +36,7 @@ const configKey = "/example/config"
 // deps are what a network works with.
 type deps struct {
 	etcdmanager.Deps
-	// settings say which etcd it uses.
+	// settings select the etcd that it uses.
 	settings func() etcdcluster.Settings
 	// managed reports whether the network may be changed; nil means that it always may.
 	managed func() bool
@@ -142,7 +142,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// settings say which etcd is used.
+// settings select the etcd that is used.
 func (w *world) settings() etcdcluster.Settings {
 	if w.external != nil {
 		return etcdcluster.Settings{External: w.external}

@@ -196,7 +196,7 @@ func put(ctx context.Context, etcd etcdclient.Etcd, key, value string) error {
 	return err
 }
 
-// TestALostClusterIsRestoredFromASnapshot: all members lose their disks, and each is made again from one snapshot. Users and their
+// TestALostClusterIsRestoredFromASnapshot: all members lose their disks, and each is restored from one snapshot. Users and their
 // permissions are restored, too, and a client that has seen later revisions has to read everything again.
 func TestALostClusterIsRestoredFromASnapshot(t *testing.T) {
 	c, ctx := newThreeMembers(t), t.Context()

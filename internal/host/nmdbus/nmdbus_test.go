@@ -11,7 +11,7 @@ import (
 
 func TestGone(t *testing.T) {
 	for name, want := range map[string]bool{
-		"org.freedesktop.DBus.Error.UnknownMethod":          true, // what godbus and GLib say of an object that went away
+		"org.freedesktop.DBus.Error.UnknownMethod":          true, // what godbus and GLib return for an object that no longer exists
 		"org.freedesktop.DBus.Error.ServiceUnknown":         true,
 		"org.freedesktop.NetworkManager.Device.NotActive":   true,
 		"org.freedesktop.NetworkManager.PermissionDenied":   false,
@@ -24,7 +24,7 @@ func TestGone(t *testing.T) {
 		}
 	}
 	if Gone(errors.New("other")) || Gone(nil) {
-		t.Error("an error that is not the bus's, or none, says that something is gone")
+		t.Error("an error that is not of the bus, or no error, is reported as a missing object")
 	}
 }
 

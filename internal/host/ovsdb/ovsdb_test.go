@@ -92,7 +92,7 @@ func TestMonitorReportsEveryChangeAndTheEnd(t *testing.T) {
 	select {
 	case _, open := <-changed:
 		if open {
-			t.Error("a change is told after the end")
+			t.Error("a change is reported after the end")
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the channel is not closed")

@@ -214,6 +214,6 @@ func TestAgentThatStartsWithoutTheNamespaceForgetsTheLease(t *testing.T) {
 		})
 	}
 	if !strings.Contains(l.log.String(), "lease not released") {
-		t.Errorf("the log does not say that the lease was not released:\n%s", l.log)
+		t.Errorf("the log does not report that the lease was not released:\n%s", l.log)
 	}
 }

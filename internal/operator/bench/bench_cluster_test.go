@@ -181,7 +181,7 @@ func (c *cluster) network(b testing.TB) *operatorv1.Network {
 	return n
 }
 
-// settled waits until the operator says that the network is as it should be, and a little longer, so that one
+// settled waits until the operator reports the network as healthy, and a little longer, so that one
 // measurement does not begin in the wake of another.
 func (c *cluster) settled(b testing.TB) {
 	b.Helper()

@@ -19,14 +19,14 @@ import (
 // probePrefix is what the names of probes begin with.
 const probePrefix = "mtu-prober-"
 
-// kubelet stands in for all kubelets and for the controllers of workloads: what is to run is said to run at once,
+// kubelet stands in for all kubelets and for the controllers of workloads: workloads are reported as running at once,
 // and probes answer at once.
 type kubelet struct {
 	api   kubernetes.Interface
 	nodes int32
 	// silent probes do not answer.
 	silent atomic.Bool
-	// away is true while a benchmark itself says how workloads are.
+	// away is true while a benchmark sets the status of workloads itself.
 	away atomic.Bool
 	// probes is how many there are, most how many there were at one time, answers how many have answered.
 	probes, most, answers atomic.Int64
@@ -83,7 +83,7 @@ func isProbe(o any) bool {
 	return ok && strings.HasPrefix(pod.Name, probePrefix)
 }
 
-// see brings the status of an object to what it would become. A conflict is followed by another event.
+// see updates the status of an object as its controller would. A conflict is followed by another event.
 func (k *kubelet) see(ctx context.Context, o any) {
 	if k.away.Load() {
 		return

@@ -64,7 +64,7 @@ func (t times) reportFloor(b *testing.B) {
 // compare reports the goal and the peer's figure. A goal of 0 is none.
 func compare(b *testing.B, unit string, goal, peer float64) {
 	b.Helper()
-	// The time of one iteration says nothing: it contains many operations, and waiting between them.
+	// The time of one iteration is meaningless: it contains many operations, and waiting between them.
 	b.ReportMetric(0, "ns/op")
 	if goal > 0 {
 		b.ReportMetric(goal, "goal-"+unit)

@@ -75,7 +75,7 @@ type fleet struct {
 }
 
 // seedPods makes the pods of all DaemonSets of the network, all of them ready, and others until there are as many as the
-// flag says.
+// flag sets.
 func (c *cluster) seedPods(b *testing.B) []fleet {
 	b.Helper()
 	var sets appsv1.DaemonSetList

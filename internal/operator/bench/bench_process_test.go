@@ -66,7 +66,7 @@ func (p *process) end(signal os.Signal) {
 	}
 }
 
-// awaitReady waits until the process says that it is ready, and returns when it did.
+// awaitReady waits until the process reports that it is ready, and returns when it did.
 func (p *process) awaitReady(b testing.TB) time.Time {
 	b.Helper()
 	eventually(b, p.ready+" answers", 5*time.Millisecond, func() bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// damage damages an object, and returns what tells the repaired one.
+// damage damages an object, and returns a function that recognizes the repaired one.
 type damage func(b *testing.B, o *unstructured.Unstructured) (repaired func(*unstructured.Unstructured) bool)
 
 // restored is from the damage until the object is as it was. All operands take their turns.

@@ -74,7 +74,7 @@ func (c *cluster) progress(b *testing.B, f fleet, updated int) {
 	}
 }
 
-// conditionChanged is from a change of a workload's status until the condition of the network tells it, as a watch shows it.
+// conditionChanged is from a change of a workload's status until the condition of the network reports it, as a watch shows it.
 func (c *cluster) conditionChanged(b *testing.B, sets []fleet) {
 	f := c.begin(b, sets)
 	network := c.watch(b, operatorv1.GroupVersion.WithKind("Network"), client.ObjectKey{Name: operatorv1.NetworkName})

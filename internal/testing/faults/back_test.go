@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// TestOperatorKilledDuringRepeatedChangesConverges takes kube-proxy away, brings it back, and so on,
+// TestOperatorKilledDuringRepeatedChangesConverges removes kube-proxy, deploys it again, and so on,
 // and kills an operator after none of its writes on either way, then in one cluster after two, four..., in another one after one, three..., on
 // one way and the other in turn. Unlike after an install there is a history, and what was deleted may still be on its way out.
 func TestOperatorKilledDuringRepeatedChangesConverges(t *testing.T) {

@@ -208,7 +208,7 @@ func hostPort(host string) (facts.HostPort, error) {
 	return facts.HostPort{Host: at.Addr().String(), Port: int(at.Port())}, err
 }
 
-// startAgain runs an operator, once it finds the API server, and starts it again when it ends by itself, as Kubernetes does: an API server that fails
+// startAgain runs an operator, once it finds the API server, and restarts it when it exits, as Kubernetes does: an API server that fails
 // while it starts is a reason to end.
 func (c *cluster) startAgain(line *faults.Line, settings ...func(*operator.Options)) *process {
 	c.Helper()

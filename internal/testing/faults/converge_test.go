@@ -31,7 +31,7 @@ func (c *cluster) undisturbed() (map[string]string, *process) {
 	return c.installed(), p
 }
 
-// busy says what an operator has to do still, or nothing.
+// busy returns what an operator still has to do, or nothing.
 func (c *cluster) busy(p *process) string {
 	if n := c.network(); n.Generation == 0 || n.Status.ObservedGeneration != n.Generation {
 		return fmt.Sprintf("the status is of generation %d, the network of %d", n.Status.ObservedGeneration, n.Generation)
@@ -45,7 +45,7 @@ func (c *cluster) busy(p *process) string {
 	return ""
 }
 
-// unrecorded says what the record lacks of the specification of the network, or nothing if all of it is applied. The record
+// unrecorded returns what the record lacks of the specification of the network, or nothing if all of it is applied. The record
 // may have more: what was left to the defaults.
 func (c *cluster) unrecorded() string {
 	record, err := applied.Decode(c.configMap(applied.ConfigMapName))
@@ -253,9 +253,9 @@ func (c *cluster) succeed(k int, before, want map[string]string) (heir *process,
 		}
 		return c.busy(victim)
 	})
-	_ = victim.end() // it says that it could not reach anything
+	_ = victim.end() // it reports that it could not reach anything
 	after := fmt.Sprintf("death after write %d", k)
-	c.noLie(before, want, after)
+	c.recordIsTrue(before, want, after)
 	heir = c.start(faults.NewLine(nil))
 	c.reaches(heir, want, after)
 	if !died {
@@ -273,9 +273,9 @@ func (c *cluster) goTo(step func()) map[string]string {
 	return state
 }
 
-// noLie checks that the record says no more than what is so: where it says that something is applied, all of it is
-// there and nothing else; before it says so, it says what is intended.
-func (c *cluster) noLie(before, after map[string]string, when string) {
+// recordIsTrue checks that the record claims no more than what is true: what it has as applied is
+// applied completely and nothing else is; before that, it has the intent.
+func (c *cluster) recordIsTrue(before, after map[string]string, when string) {
 	c.Helper()
 	data := c.configMap(applied.ConfigMapName)
 	live := c.installed()
@@ -292,7 +292,7 @@ func (c *cluster) noLie(before, after map[string]string, when string) {
 		there := operands(live)
 		for key, text := range operands(want) {
 			if diff := cmp.Diff(text, there[key]); diff != "" {
-				c.Errorf("%s: the record says that it is applied, and of %s: -wanted +there:\n%s", when, key, diff)
+				c.Errorf("%s: the record has it as applied, and of %s: -wanted +existing:\n%s", when, key, diff)
 			}
 		}
 		for key := range there { // what is not wanted any more goes when the rest works
@@ -302,14 +302,14 @@ func (c *cluster) noLie(before, after map[string]string, when string) {
 		}
 	case applied.StateIntent:
 		if data["intent"] == "" {
-			c.Errorf("%s: the record says that something is intended, and not what", when)
+			c.Errorf("%s: the record has an intent without its content", when)
 		}
 		if diff := cmp.Diff(operands(before), operands(live)); diff != "" {
-			c.Errorf("%s: the record says that nothing is changed yet; -before +there:\n%s", when, diff)
+			c.Errorf("%s: the record has no change yet; -before +existing:\n%s", when, diff)
 		}
 	case applied.StateApplying:
 		if data["intent"] == "" {
-			c.Errorf("%s: the record says that something is being applied, and not what", when)
+			c.Errorf("%s: the record is applying without its content", when)
 		}
 		// What an object looks like may change once more while others come.
 		for key := range operands(live) {

@@ -27,8 +27,8 @@ func (c *cluster) condition(name string) string {
 	return ""
 }
 
-// says waits until a condition of the network begins with a text.
-func (c *cluster) says(name, text string) {
+// hasCondition waits until a condition of the network begins with a text.
+func (c *cluster) hasCondition(name, text string) {
 	c.Helper()
 	c.eventually(name+" is "+text, func() string {
 		if have := c.condition(name); !strings.HasPrefix(have, text) {
@@ -80,9 +80,9 @@ func TestConflictingClientIsNamedAndRetriedWithBackOff(t *testing.T) {
 				patch := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"flanneld.json":"{}"},"metadata":{"annotations":null}}`))
 				_ = c.Client.Patch(ctx, agents(), patch, client.FieldOwner(other.manager)) // or the next time
 			})
-			c.says("Degraded", "True FightDetected "+other.sentence)
-			c.says("Upgradeable", "False FightDetected ")
-			c.eventually("an event says so", func() string {
+			c.hasCondition("Degraded", "True FightDetected "+other.sentence)
+			c.hasCondition("Upgradeable", "False FightDetected ")
+			c.eventually("an event reports it", func() string {
 				var list eventsv1.EventList
 				if err := c.Client.List(t.Context(), &list); err != nil {
 					return err.Error()
@@ -104,7 +104,7 @@ func TestConflictingClientIsNamedAndRetriedWithBackOff(t *testing.T) {
 			if err := c.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-kube-proxy", Name: "proxy-config"}}); err != nil {
 				t.Fatal(err)
 			}
-			c.eventually("another object comes back", func() string {
+			c.eventually("another object is restored", func() string {
 				return errorOf(c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "proxy-config"}, &corev1.ConfigMap{}))
 			})
 		})
@@ -136,7 +136,7 @@ func TestFieldsOfOtherManagersSurviveManyWrites(t *testing.T) {
 		}
 	})
 	p := c.start(faults.NewLine(nil))
-	c.says("Available", "True AsExpected")
+	c.hasCondition("Available", "True AsExpected")
 	c.edit(func(s *spec) { s.LogLevel = "Debug" })
 	c.eventually("the edit is applied meanwhile", func() string {
 		if n := c.network(); n.Status.ObservedGeneration != n.Generation {

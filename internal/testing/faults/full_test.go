@@ -35,7 +35,7 @@ func (c *cluster) fill(etcd *clientv3.Client) {
 	}
 }
 
-// drain makes room in the etcd again, as its manual says: delete, compact, defragment, and disarm the alarm. A write that was
+// drain makes room in the etcd again, as in its manual: delete, compact, defragment, and disarm the alarm. A write that was
 // under way can raise the alarm once more, and space that was not compacted yet is not freed; so it is done until no alarm is
 // raised and a write succeeds.
 func (c *cluster) drain(etcd *clientv3.Client) {
@@ -78,7 +78,7 @@ func (c *cluster) makeRoom(etcd *clientv3.Client) error {
 }
 
 // TestFullEtcdIsWaitedFor fills the etcd of the API server, which then takes nothing but deletions. What is deleted
-// meanwhile comes back when there is room.
+// meanwhile is restored when there is space.
 func TestFullEtcdIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, apitest.Options{EtcdQuota: 128 << 20})

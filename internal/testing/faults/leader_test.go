@@ -78,7 +78,7 @@ func child(kubeconfig string) {
 	os.Exit(1)
 }
 
-// state is that of a process as the kernel tells it: T is stopped.
+// state is the state of a process in the kernel: T is stopped.
 func state(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -89,7 +89,7 @@ func state(pid int) string {
 }
 
 // TestSuspendedLeaderIsReplaced stops the process of a leader in the middle of an install, lets another one
-// take over, and has the first go on.
+// take over, and resumes the first.
 func TestSuspendedLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := newClusterWith(t, apitest.Options{Audit: true})
@@ -123,7 +123,7 @@ func TestSuspendedLeaderIsReplaced(t *testing.T) {
 	}
 	_ = first.Wait() // it ends with an error, since it has lost the lease
 	if !strings.Contains(log.String(), "ended: ") {
-		t.Errorf("it says\n%s", log.String())
+		t.Errorf("the output is\n%s", log.String())
 	}
 	late := 0
 	for _, r := range c.Requests(t) {
@@ -170,7 +170,7 @@ func TestDeletedLeaseIsRecreated(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the lease is made again", func() string {
+	c.eventually("the lease is recreated", func() string {
 		return errorOf(c.Client.Get(t.Context(), client.ObjectKeyFromObject(held), &coordinationv1.Lease{}))
 	})
 }

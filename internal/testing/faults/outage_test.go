@@ -77,7 +77,7 @@ func TestUnavailableAPIServerIsWaitedFor(t *testing.T) {
 				return ""
 			})
 			t.Logf("%s after the API server was back it is applied", time.Since(back).Round(time.Millisecond))
-			c.eventually("the status says so", func() string {
+			c.eventually("the status reports it", func() string {
 				if said := c.condition("Degraded"); strings.HasPrefix(said, "True") {
 					t.Errorf("Degraded: %s", said)
 				}

@@ -41,7 +41,7 @@ func (c *cluster) resources() []schema.GroupVersionResource {
 			c.Fatal(err)
 		}
 		for _, r := range list.APIResources {
-			// Events and leases tell what happened, and that is not the same each time.
+			// Events and leases record what happened, and that is not the same each time.
 			verbs := strings.Join(r.Verbs, " ")
 			if strings.Contains(verbs, "list") && strings.Contains(verbs, "delete") && r.Name != "events" && r.Name != "leases" && r.Name != "endpoints" {
 				all = append(all, gv.WithResource(r.Name))
@@ -125,7 +125,7 @@ func key(r schema.GroupVersionResource, o metav1.Object) string {
 	return fmt.Sprintf("%s %s/%s", r.GroupResource(), o.GetNamespace(), o.GetName())
 }
 
-// each calls a function for all kinds at once. What the function passes to keep runs alone. That a kind is gone, which was
+// each calls a function for all kinds at once. What the function passes to keep runs alone. That a kind is no longer available, which was
 // there a moment ago, is no error.
 func (c *cluster) each(kinds []schema.GroupVersionResource, list func(r schema.GroupVersionResource, keep func(func())) error) {
 	c.Helper()

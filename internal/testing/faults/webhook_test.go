@@ -94,7 +94,7 @@ func TestThirdPartyWebhookIsNamedAndBlocksNothingElse(t *testing.T) {
 }
 
 // TestNothingOfTheOperatorCanStopTheAPIServer looks for webhooks and finalizers of the operator's, which would be in the way
-// when it is gone.
+// when it is deleted.
 func TestNothingOfTheOperatorCanStopTheAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -22,7 +22,7 @@ type file struct {
 	name, content string
 	kind          byte
 	link          string
-	// size, if not 0, is what the header says.
+	// size, if not 0, is the size in the header.
 	size int64
 }
 

@@ -24,7 +24,7 @@ func TestReservationsAndStatusRoundTrip(t *testing.T) {
 	}
 	back, err := agentconfig.DecodeReservation(data)
 	if err != nil || cmp.Diff(r, back, netipCompare) != "" {
-		t.Errorf("%+v came back as %+v, %v", r, back, err)
+		t.Errorf("%+v round-trips to %+v, %v", r, back, err)
 	}
 
 	s := agentconfig.AgentStatus{
@@ -41,7 +41,7 @@ func TestReservationsAndStatusRoundTrip(t *testing.T) {
 	}
 	status, err := agentconfig.DecodeAgentStatus(data)
 	if err != nil || cmp.Diff(s, status, netipCompare) != "" {
-		t.Errorf("%+v came back as %+v, %v", s, status, err)
+		t.Errorf("%+v round-trips to %+v, %v", s, status, err)
 	}
 }
 

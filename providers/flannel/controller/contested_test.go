@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// TestTwoMachinesWithOneNodeNameAreReported: each takes the lease from the other, and both would go on without a word.
+// TestTwoMachinesWithOneNodeNameAreReported: each takes the lease from the other, and both would continue silently.
 func TestTwoMachinesWithOneNodeNameAreReported(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	c := New(Deps{Now: func() time.Time { return now }})

@@ -53,6 +53,6 @@ func TestTheNetworkGrowsInEtcdOnceEveryNodeKnowsIt(t *testing.T) {
 	w.Until("the network has grown", func() bool { return strings.Contains(kept(t, etcd)["config"], grown) })
 	w.Until("nothing is waited for", func() bool { return len(w.Findings) == 0 || !says() })
 	if all := kept(t, etcd); all["subnets/10.128.2.0-23"] == "" || all["subnets/10.128.4.0-23"] == "" || all["subnets/10.128.6.0-23"] == "" {
-		t.Errorf("a subnet is gone: %v", all)
+		t.Errorf("a subnet was deleted: %v", all)
 	}
 }

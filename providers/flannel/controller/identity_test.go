@@ -80,7 +80,7 @@ func TestMigrationFromASharedToPerNodeCertificates(t *testing.T) {
 	if err := write(old, leaseOf("b"), []byte("{}")); err != nil || w.Members().NodeIdentity {
 		t.Fatalf("while an agent of the earlier version runs: %v, %+v", err, w.Members())
 	}
-	// A client with the shared certificate prepares to come back as another node, as an administrator, and as a member.
+	// A client with the shared certificate prepares to return as another node, as an administrator, and as a member.
 	member := w.Members().Members[0].Name
 	for _, prepare := range []func() (any, error){
 		func() (any, error) { return old.UserDelete(t.Context(), record.Etcd.NodeUser("a")) },
@@ -121,7 +121,7 @@ func TestMigrationFromASharedToPerNodeCertificates(t *testing.T) {
 		t.Errorf("another node's lease: %v", err)
 	}
 
-	// The operator goes on with it, also after a restart: a node joins, another one goes.
+	// The operator continues with it, also after a restart: a node joins, another one is deleted.
 	w.Restart()
 	w.Node("c", 3, false)
 	c := w.Dial(w.nodeCertificate("c"))

@@ -100,7 +100,7 @@ func TestReservationsAreDeletedWithTheirNodes(t *testing.T) {
 	all := kept(t, etcd)
 	for _, key := range []string{"config", "cno/reservations/stays", "subnets/10.128.2.0-23", "cno/agents/stays"} {
 		if all[key] == "" {
-			t.Errorf("%s of a node that is only NotReady is gone", key)
+			t.Errorf("%s of a node that is only NotReady was deleted", key)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestNodeThatReturnsWithinTheGracePeriodKeepsItsSubnet(t *testing.T) {
 	w.Now = w.Now.Add(time.Hour)
 	w.Until("the reservation names the new node", func() bool { return strings.Contains(kept(t, etcd)["cno/reservations/n"], string(again.UID)) })
 	if kept(t, etcd)["subnets/10.128.2.0-23"] == "" {
-		t.Error("the lease is gone")
+		t.Error("the lease was deleted")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestErrorsOfAgentsNameNodeAndPeer(t *testing.T) {
 			"a": {AgentStatus: agentconfig.AgentStatus{Node: "a", Interface: "eth0", PublicIP: netip.MustParseAddr("192.0.2.1"), Backend: "host-gw", OffLink: []agentconfig.Peer{peer}, ForeignBackend: []agentconfig.Peer{peer}, DetachedPods: 2, Detached: []string{"shop/db", "shop/web"}}},
 			"b": {AgentStatus: agentconfig.AgentStatus{Node: "b", ConflictingCNI: []string{"05-calico.conflist"}, Errors: []string{"nft is missing"},
 				UnansweredEtcd: []string{"10.0.0.1:12379", "10.0.0.2:12379"}}},
-			// A node that is gone has nothing to complain of.
+			// A deleted node has no errors.
 			"gone": {AgentStatus: agentconfig.AgentStatus{Node: "gone", Errors: []string{"lost"}}},
 		},
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // TestReportsOfAgentsTriggerAReconcile runs the loop in a manager, as the operator does: what an agent writes to etcd is
-// told without waiting for the next look.
+// reported without waiting for the next observation.
 func TestReportsOfAgentsTriggerAReconcile(t *testing.T) {
 	w, etcd := plain(t)
 	w.Node("n", 1, false)
@@ -63,14 +63,14 @@ func TestReportsOfAgentsTriggerAReconcile(t *testing.T) {
 	if err := w.API.Delete(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "nothing is said of a network that is gone", func() bool {
+	soon(t, "nothing is reported for a deleted network", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(said) == 0
 	})
 }
 
-// soon waits for less than it takes until the loop looks again by itself.
+// soon waits for less than it takes until the controller observes again on its own.
 func soon(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	eventually.HoldsWithin(t, etcdmanager.Later/2, what, func() (string, bool) { return "not so", condition() })

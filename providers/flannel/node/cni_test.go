@@ -76,7 +76,7 @@ func TestConfigurationIsWrittenAfterThePluginsAreInstalled(t *testing.T) {
 	m := seg.node("node1", "192.168.0.100")
 	m.config.CNI.BinDir = t.TempDir()
 	m.start()
-	m.until("the agent says what it waits for", 10*time.Second, func() (string, bool) {
+	m.until("the agent reports what it waits for", 10*time.Second, func() (string, bool) {
 		out, err := m.netns.Try("curl", "-s", "http://127.0.0.1:19099/readyz")
 		return out, err == nil && containsAll(out, "not ready", "bridge, host-local, loopback, portmap")
 	})

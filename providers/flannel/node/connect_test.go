@@ -33,7 +33,7 @@ func TestUnreachableAddressesAreReported(t *testing.T) {
 		{time.Second, "a:1", context.Canceled, []string{"a:1"}, "a closed client has learned nothing"},
 		{time.Second, "a:1", context.DeadlineExceeded, []string{"a:1"}, "it is reported once"},
 		{time.Second, "a:1", nil, nil, "it answers again"},
-		{time.Hour, "a:1", timeout, nil, "the time begins again"},
+		{time.Hour, "a:1", timeout, nil, "the time restarts"},
 	} {
 		now = now.Add(step.after)
 		if c.record(step.address, step.err); !slices.Equal(shown, step.want) {

@@ -220,7 +220,7 @@ func TestStateRoundTripsAndFitsOnlyItsOwnNetwork(t *testing.T) {
 	got := back.peers()
 	if back.IPv4 != subnet4 || !got.known || got.current || len(got.leases) != 1 || got.peer(got.leases[l.Key]).Node != "node2" ||
 		got.leases[l.Key].PublicIPv6() != l.PublicIPv6() {
-		t.Errorf("the state came back as %+v", back)
+		t.Errorf("the state round-trips to %+v", back)
 	}
 	other := c
 	other.Network.IPv4SubnetLen = 25

@@ -37,7 +37,7 @@ func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 		t.Errorf("the node had %s and has %s", before, one.subnet())
 	}
 	if out := one.netns.Run("curl", "-s", "http://127.0.0.1:19099/readyz"); !strings.Contains(out, "etcd cannot be reached") {
-		t.Errorf("readyz does not say that etcd is away: %s", out)
+		t.Errorf("readyz does not report that etcd is unavailable: %s", out)
 	}
 
 	seg.etcd.Run()
@@ -82,7 +82,7 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 	for _, take := range []func(){
 		func() { seg.remove(key) },
 		func() { seg.revoke(key) },
-		// The operator forgets the node, which goes on running.
+		// The operator forgets the node, which keeps running.
 		func() { seg.remove(agentconfig.ReservationKey(prefix, "node1")); seg.remove(key) },
 	} {
 		take()
@@ -92,7 +92,7 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 		one.alive()
 	}
 	if _, ok := seg.get(agentconfig.ReservationKey(prefix, "node1")); !ok {
-		t.Error("the reservation was not made again")
+		t.Error("the reservation was not recreated")
 	}
 }
 
@@ -118,7 +118,7 @@ func TestEmptyEtcdRemovesNoRoute(t *testing.T) {
 	one.hasRoute(to(two), true, 5*time.Second)
 	subnets := one.subnet().String() + two.subnet().String()
 
-	two.stop() // so that only node1 comes back at once
+	two.stop() // so that only node1 returns at once
 	seg.etcd.Wipe()
 	seg.etcd.Run()
 	until(t, "the lease is in the new etcd", 20*time.Second, func() (string, bool) {
@@ -138,7 +138,7 @@ func TestANodeStartsBeforeEtcdDoes(t *testing.T) {
 	seg.etcd.Kill()
 	m := seg.node("node1", "192.168.0.100")
 	m.start()
-	m.until("the agent says what it waits for", 20*time.Second, func() (string, bool) {
+	m.until("the agent reports what it waits for", 20*time.Second, func() (string, bool) {
 		out, err := m.netns.Try("curl", "-s", "http://127.0.0.1:19099/readyz")
 		return out, err == nil && strings.Contains(out, "not ready") && strings.Contains(out, "etcd cannot be reached")
 	})

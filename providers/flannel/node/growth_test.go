@@ -90,7 +90,7 @@ func interrupt(t *testing.T, ping *exec.Cmd) {
 	if err := ping.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = ping.Wait() // its status reports lost packets, and so does what it says
+	_ = ping.Wait() // its status reports lost packets, and so does its log
 }
 
 // TestNodeThatStartsWithoutEtcdContinuesInALargerNetwork: what it kept is of the smaller one.

@@ -200,7 +200,7 @@ func (m *machine) alive() {
 	}
 }
 
-// until waits for a condition; the string says how things are if it does not come.
+// until waits for a condition; the string describes the state if it is not met.
 func (m *machine) until(what string, limit time.Duration, condition func() (string, bool)) {
 	m.t.Helper()
 	until(m.t, m.name+": "+what, limit, condition)

@@ -116,7 +116,7 @@ func TestAgentGetsAndKeepsItsOwnCertificate(t *testing.T) {
 	}
 	// With the node's name, but of a CA that is not trusted any more.
 	if pair, _ := identityAgent(t, dir, newCA(t)).identity.Get(); pair != nil {
-		t.Error("a certificate of a CA that is gone is used")
+		t.Error("a certificate of a removed CA is used")
 	}
 }
 

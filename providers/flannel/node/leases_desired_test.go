@@ -47,7 +47,7 @@ func byKey(leases ...store.Lease) map[string]store.Lease {
 	return out
 }
 
-// followed says where the routes of accepted leases lead: "subnet to address".
+// followed lists where the routes of accepted leases lead: "subnet to address".
 func followed(d desired) []string {
 	var out []string
 	for _, l := range d.Accepted {
@@ -187,9 +187,9 @@ func TestManyRejectedLeasesAreCounted(t *testing.T) {
 		list = append(list, rejection{Reason: "x"})
 	}
 	if err := rejections(list); err == nil || err.Error() != "x; x; x; and 2 more" {
-		t.Errorf("the report says %v", err)
+		t.Errorf("the report has %v", err)
 	}
 	if err := rejections(nil); err != nil {
-		t.Errorf("without rejected leases the report says %v", err)
+		t.Errorf("without rejected leases the report has %v", err)
 	}
 }

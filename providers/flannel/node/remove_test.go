@@ -65,7 +65,7 @@ func TestCleanupRestoresTheNode(t *testing.T) {
 	one.cleanup()
 	// Someone's own route into the network stays.
 	one.pristine(static)
-	one.cleanup() // what is gone already is no error
+	one.cleanup() // what is removed already is no error
 	two.cleanup()
 }
 

@@ -20,7 +20,7 @@ func authority(t *testing.T, name string) *certs.CA {
 	return a
 }
 
-// issue writes a certificate of an authority into a directory, trusting the given authorities.
+// issue writes a certificate of a CA into a directory, and the given CAs as trusted.
 func issue(t *testing.T, dir string, from *certs.CA, trusted ...*certs.CA) etcdtest.Files {
 	t.Helper()
 	pair, err := from.Issue(certs.Request{

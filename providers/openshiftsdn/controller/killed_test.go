@@ -86,7 +86,7 @@ type killedClient struct {
 	life *life
 }
 
-// name tells one write from another by what is written.
+// name distinguishes writes by their content.
 func name(verb string, o client.Object) string {
 	out := verb + " " + o.GetName()
 	switch o := o.(type) {

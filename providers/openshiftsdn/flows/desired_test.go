@@ -77,7 +77,7 @@ func TestFlowsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// TestEveryDropHasANote: a trace can say why, and Open vSwitch counts the packets.
+// TestEveryDropHasANote: a trace can show the reason, and Open vSwitch counts the packets.
 func TestEveryDropHasANote(t *testing.T) {
 	for _, mode := range modes {
 		for line := range strings.Lines(desired(t, full(mode)).Flows.Explained()) {

@@ -98,7 +98,7 @@ func policyCluster(inputs []*sdn.Input) (netpolicy.Result, []sdn.Pod) {
 	return result, all
 }
 
-// TestPoliciesAreEnforced compares what the flows do with every kind of connection with what the rules say: between all pods of two nodes, directly
+// TestPoliciesAreEnforced compares what the flows do with every kind of connection with the rules: between all pods of two nodes, directly
 // and by a Service, and to the outside.
 func TestPoliciesAreEnforced(t *testing.T) {
 	v := newSwitch(t)
@@ -109,7 +109,7 @@ func TestPoliciesAreEnforced(t *testing.T) {
 	check := func(why string, want, got bool, reason string) {
 		t.Helper()
 		if want != got {
-			t.Errorf("%s: passes %t, the rules say %t: %s", why, got, want, reason)
+			t.Errorf("%s: passes %t, the rules allow %t: %s", why, got, want, reason)
 		}
 		if want {
 			allowed++

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// TestRepeatedThirdPartyChangesAreReported: the agent goes on restoring, reports the node's fights while they last, and no others.
+// TestRepeatedThirdPartyChangesAreReported: the agent continues to restore, reports the node's fights while they last, and no others.
 func TestRepeatedThirdPartyChangesAreReported(t *testing.T) {
 	c := newCluster(t, agentconfig.NetworkPolicy)
 	c.namespace("one", 10)
@@ -63,7 +63,7 @@ func TestRepeatedThirdPartyChangesAreReported(t *testing.T) {
 	})
 	for _, unconcerned := range []string{"bridge br0 (5", "port ", "interface "} {
 		if out := readyz(); strings.Contains(strings.ReplaceAll(out, "the flows of bridge br0", ""), unconcerned) {
-			t.Errorf("%q is said to be fought over: %s", unconcerned, out)
+			t.Errorf("%q is reported as contested: %s", unconcerned, out)
 		}
 	}
 	eventually.Holds(t, "each is an event of the node", func() (string, bool) {

@@ -49,7 +49,7 @@ func TestNoPacketIsLostWhileTheMTUChanges(t *testing.T) {
 	}
 }
 
-// TestPodsThatStartWhileTheMTUChangesHaveThatOfTheStep starts pods in each step. A pod whose interface is gone keeps the agent from being ready, and no pod from starting.
+// TestPodsThatStartWhileTheMTUChangesHaveThatOfTheStep starts pods in each step. A pod without its interface keeps the agent from being ready, but no pod from starting.
 func TestPodsThatStartWhileTheMTUChangesHaveThatOfTheStep(t *testing.T) {
 	c := newCluster(t, agentconfig.Subnet)
 	c.namespace("one", 10)

@@ -58,7 +58,7 @@ func (p *pod) end() provider.TraceEnd {
 	return provider.TraceEnd{Pod: types.NamespacedName{Namespace: p.ns, Name: p.name}, Node: p.m.name, Address: p.address}
 }
 
-// traced is a connection of which a trace and a packet must say the same.
+// traced is a connection of which a trace and a packet must agree.
 type traced struct {
 	why     string
 	from    *pod
@@ -70,7 +70,7 @@ type traced struct {
 	named   string
 }
 
-// agrees compares what a trace says about a connection with what becomes of a real one.
+// agrees compares the trace of a connection with a real one.
 func (c *cluster) agrees(t *testing.T, row traced) {
 	t.Helper()
 	p := provider.TracePacket{To: row.to.end(), Protocol: corev1.ProtocolTCP, Port: row.port}
@@ -101,7 +101,7 @@ func (c *cluster) agrees(t *testing.T, row traced) {
 		text += fmt.Sprintf("%s: %s\n  %s\n", s.Where, s.What, strings.Join(s.Flows, "\n  "))
 	}
 	if (err == nil) != row.passes || stopped == row.passes {
-		t.Errorf("%s: from %s to %s: the packet passes %t, the trace says %t, want %t:\n%s", row.why, from, address, err == nil, !stopped, row.passes, text)
+		t.Errorf("%s: from %s to %s: the packet passes %t, the trace has %t, want %t:\n%s", row.why, from, address, err == nil, !stopped, row.passes, text)
 	}
 	if !strings.Contains(text, row.named) || row.passes != (replies > 0) {
 		t.Errorf("%s: the trace does not name %q, or has not the steps of the reply (%d):\n%s", row.why, row.named, replies, text)

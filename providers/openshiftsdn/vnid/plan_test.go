@@ -270,7 +270,7 @@ func (l *life) plan() vnid.Plan {
 
 func (l *life) restart() { l.c.Held, l.c.Cursor, l.c.Record = nil, 0, vnid.Record{} }
 
-// TestReleasedVNIDIsNotReusedAtOnce creates and deletes namespaces near the end of the range, where the allocation begins again, and beside VNIDs that
+// TestReleasedVNIDIsNotReusedAtOnce creates and deletes namespaces near the end of the range, where the allocation wraps around, and beside VNIDs that
 // another controller gave. The controller is killed after any number of writes.
 func TestReleasedVNIDIsNotReusedAtOnce(t *testing.T) {
 	l := &life{t: t, c: vnid.Cluster{Mode: agentconfig.Multitenant, Namespaces: namespaces("default"), Now: start}, have: map[string]*sdnv1.NetNamespace{}, left: map[uint32]time.Time{}}
@@ -311,7 +311,7 @@ func TestReleasedVNIDIsNotReusedAtOnce(t *testing.T) {
 		t.Errorf("only %d VNIDs were released", len(l.left))
 	}
 	if record := l.c.Record; record.Next > 100_000 {
-		t.Errorf("the allocation did not begin again: %+v", record)
+		t.Errorf("the allocation did not wrap around: %+v", record)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 			t.Errorf("the southbound database is open, and has %q for the pod", have)
 		}
 	})
-	t.Run("rows that a third party deletes come back", func(t *testing.T) {
+	t.Run("rows that a third party deletes are restored", func(t *testing.T) {
 		w.Northbound("lsp-del", topology.PodPort(ns, "a"))
 		w.waitPort(a, first)
 	})

@@ -31,7 +31,7 @@ func (m *machine) agrees(when string) {
 	})
 }
 
-// runs has the API say of a pod that it runs.
+// runs sets the phase of a pod to Running.
 func (p *pod) runs() {
 	p.m.t.Helper()
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.m.ns, Name: p.name}}
@@ -102,7 +102,7 @@ func TestNodeCheckFindsStaleAndMissingState(t *testing.T) {
 	if len(found) > 0 {
 		t.Errorf("nothing of that kind was planted:\n%s", strings.Join(found, "\n"))
 	}
-	// What is left is removed as the ways out say, the rest by the agent.
+	// What is left is removed as described in the ways out, the rest by the agent.
 	netns.Run(t, "ip", "-n", one.vswitchNS, "link", "delete", "ovnpleft")
 	one.vsctl("del-port", topology.IntegrationBridge, "ovn-old-0")
 	one.stop("ovn-controller")

@@ -111,7 +111,7 @@ func TestRestartsOfProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		nodetest.Reaches(t, newer.Namespace, far.addr(), podMTU)
-		// The former sandbox still exists. The agent looks after ports before routes.
+		// The former sandbox still exists. The agent restores ports before routes.
 		before := one.ports()
 		one.at.Run("ip", "route", "delete", clusterNetwork)
 		eventually.Holds(t, "the agent has compared everything", func() (string, bool) {

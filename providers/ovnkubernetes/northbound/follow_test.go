@@ -109,7 +109,7 @@ func (w *world) runTrace(ctx context.Context, c provider.TraceCommand) (string, 
 	return string(out), nil
 }
 
-// TestTraceNamesTheDecidingPolicy: the steps that OVN itself reports agree with those that objects say, and name the policy and its rule.
+// TestTraceNamesTheDecidingPolicy: the steps that OVN itself reports agree with those that follow from objects, and name the policy and its rule.
 func TestTraceNamesTheDecidingPolicy(t *testing.T) {
 	in := cluster()
 	in.Pods[0].Labels = map[string]string{"app": "client"}

@@ -121,7 +121,7 @@ func TestPoliciesHaveTheSemanticsOfTheAPI(t *testing.T) {
 		for range 40 {
 			want, got, what := w.connection(c, result)
 			if want != got {
-				t.Errorf("round %d: %s: allowed is %t, the API says %t", round, what, got, want)
+				t.Errorf("round %d: %s: allowed is %t, the API allows %t", round, what, got, want)
 			}
 			if want {
 				allowed++

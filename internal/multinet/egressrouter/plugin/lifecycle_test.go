@@ -53,7 +53,7 @@ func TestDuplicateAddressIsRefusedWithItsMAC(t *testing.T) {
 		refused(t, err, egressrouter.CodeAddressTaken, "is taken", mac)
 		untouched(t, n.pod)
 	}
-	// The node's own address, which no frame tells of.
+	// The node's own address, which is in no frame.
 	_, err := n.call("ADD", n.pod, "net1", config("1.1.0", "192.168.12.50/24", "192.168.12.1"))
 	refused(t, err, egressrouter.CodeAddressTaken, "192.168.12.50", "this node")
 }

@@ -160,7 +160,7 @@ func TestTheInterfaceOfAFamilyTakesNoPacketsOfTheOther(t *testing.T) {
 	}
 }
 
-// Replies go by the gateway of the pod network also if its default route is gone before the plugin runs.
+// Replies go by the gateway of the pod network also if its default route is removed before the plugin runs.
 func TestRepliesReturnAlthoughTheDefaultRouteIsRemoved(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)

@@ -416,7 +416,7 @@ func TestAddressesOfAClaimStay(t *testing.T) {
 	if diff := cmp.Diff([]string{"192.0.2.1/24", "fd00::1/64"}, ips); diff != "" || strings.Join(ips, " ") != first {
 		t.Error(diff, first)
 	}
-	// The status may be lost: what the pool says counts.
+	// The status may be lost: the pool is authoritative.
 	claim.Object["status"] = map[string]any{"ips": []any{}}
 	if err := c.Client.Status().Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
@@ -488,7 +488,7 @@ func TestAWrongConfigurationIsRefusedWithAllErrors(t *testing.T) {
 	}
 }
 
-// While the API server does not answer, an ADD waits, and then says so; a DEL that was not done is an error.
+// While the API server does not answer, an ADD waits and then returns an error; an incomplete DEL is an error.
 func TestWithoutAPIServer(t *testing.T) {
 	c := newCluster(t)
 	gone := errors.New("dial tcp: connection refused")

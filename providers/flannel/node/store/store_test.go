@@ -130,7 +130,7 @@ func TestANodeKeepsItsSubnetAfterItsLeaseExpired(t *testing.T) {
 		return fmt.Sprintf("%+v, %v", snap, err), err == nil && len(snap.Leases) == 0
 	})
 	if err := s.Renew(t.Context(), first.ID); !errors.Is(err, store.ErrExpired) {
-		t.Errorf("renewing an expired lease says %v", err)
+		t.Errorf("renewing an expired lease returns %v", err)
 	}
 	other := acquire(t, s, store.Request{
 		Node: "node-2", Network: config().Network, Attrs: attrs("192.168.0.200"), PreviousIPv4: first.IPv4,
