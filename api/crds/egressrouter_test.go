@@ -41,7 +41,7 @@ spec:
 		{"an IPv6 router has a link-local address", `{spec: {addresses: [{ip: "2001:db8::99/64", gateway: "fe80::1"}], redirect: {fallbackIP: "2001:db8:1::1"}}}`},
 		{"two addresses in a network of two", `{spec: {addresses: [{ip: 192.0.2.0/31, gateway: 192.0.2.1}]}}`},
 		{"every mode of macvlan, on a VLAN", `{spec: {networkInterface: {macvlan: {mode: Passthru, master: bond0.100}}}}`},
-		{"a master that is not said", `{spec: {networkInterface: {macvlan: {mode: VEPA, master: ""}}}}`},
+		{"a master that is not set", `{spec: {networkInterface: {macvlan: {mode: VEPA, master: ""}}}}`},
 	})
 }
 

@@ -27,14 +27,14 @@ func TestServerKeepsEveryFieldOfOpenShift(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs := &osv1.Network{}
-	if err := yaml.UnmarshalStrict(content, theirs); err != nil {
+	openshiftNetwork := &osv1.Network{}
+	if err := yaml.UnmarshalStrict(content, openshiftNetwork); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range unset("spec", reflect.ValueOf(theirs.Spec)) {
+	for _, path := range unset("spec", reflect.ValueOf(openshiftNetwork.Spec)) {
 		t.Errorf("testdata/openshift-every-field.yaml does not set %s", path)
 	}
-	for _, path := range unset("status", reflect.ValueOf(theirs.Status)) {
+	for _, path := range unset("status", reflect.ValueOf(openshiftNetwork.Status)) {
 		t.Errorf("testdata/openshift-every-field.yaml does not set %s", path)
 	}
 

@@ -17,7 +17,7 @@ func TestConnectivityCheckCRDMatchesOpenShift(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := openshift.Definitions(files, "podnetworkconnectivitychecks.controlplane.operator.openshift.io")
+	upstream, err := openshift.Definitions(files, "podnetworkconnectivitychecks.controlplane.operator.openshift.io")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func TestConnectivityCheckCRDMatchesOpenShift(t *testing.T) {
 	if diff := cmp.Diff([]string{"Source", "Target", "Reachable", "Reason", "Since"}, columns); diff != "" {
 		t.Errorf("columns: %s", diff)
 	}
-	ours.Spec.Versions[0].AdditionalPrinterColumns = theirs[0].Spec.Versions[0].AdditionalPrinterColumns
-	if diff := cmp.Diff(theirs[0].Spec, ours.Spec); diff != "" {
+	ours.Spec.Versions[0].AdditionalPrinterColumns = upstream[0].Spec.Versions[0].AdditionalPrinterColumns
+	if diff := cmp.Diff(upstream[0].Spec, ours.Spec); diff != "" {
 		t.Errorf("copy the file of github.com/openshift/api (-) again (+):\n%s", diff)
 	}
 }

@@ -26,8 +26,8 @@ type panel struct {
 
 func TestDashboardsAreValidForGrafanaAndTheConsole(t *testing.T) {
 	all := Dashboards()
-	if there, err := os.ReadDir("dashboards"); err != nil || len(there) != len(all) {
-		t.Errorf("%d of %d files are dashboards, %v", len(all), len(there), err)
+	if files, err := os.ReadDir("dashboards"); err != nil || len(files) != len(all) {
+		t.Errorf("%d of %d files are dashboards, %v", len(all), len(files), err)
 	}
 	for name, content := range all {
 		var d struct {

@@ -55,14 +55,14 @@ func TestOtherPagesNameTheSameClasses(t *testing.T) {
 				continue
 			}
 			path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(cells[1]), "`"), "`")
-			said := strings.Trim(strings.TrimSpace(cells[page.column]), "[")
-			if said == "" || strings.HasPrefix(said, "see ") {
+			class := strings.Trim(strings.TrimSpace(cells[page.column]), "[")
+			if class == "" || strings.HasPrefix(class, "see ") {
 				continue // its fields have their own rows
 			}
 			rows++
 			f := provider.FieldOf(fields, page.prefix+strings.ReplaceAll(path, "[]", ""))
-			if !strings.HasPrefix(said, string(f.Class)) || strings.Contains(said, "acknowledgement") != f.Acknowledge {
-				t.Errorf("%s has %q for %s; the code has %s, acknowledgement %v", page.file, said, path, f.Class, f.Acknowledge)
+			if !strings.HasPrefix(class, string(f.Class)) || strings.Contains(class, "acknowledgement") != f.Acknowledge {
+				t.Errorf("%s has %q for %s; the code has %s, acknowledgement %v", page.file, class, path, f.Class, f.Acknowledge)
 			}
 		}
 		if rows < page.rows {

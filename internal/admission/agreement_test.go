@@ -258,9 +258,9 @@ func TestOnlyGrowthOfPoolsIsAdmitted(t *testing.T) {
 		t.Run(string(of), func(t *testing.T) {
 			d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = of }))
 			for _, tt := range []struct {
-				why    string
-				change func(*operatorv1.NetworkSpec)
-				lets   bool
+				why     string
+				change  func(*operatorv1.NetworkSpec)
+				allowed bool
 			}{
 				{"a shorter prefix that begins at the same address", pools("10.244.0.0/14"), true},
 				{"a longer prefix: nodes hold blocks outside it", pools("10.244.0.0/17"), false},
@@ -269,10 +269,10 @@ func TestOnlyGrowthOfPoolsIsAdmitted(t *testing.T) {
 				{"none at all", pools(), false},
 				{"a pool that grows, with another length of blocks", func(s *operatorv1.NetworkSpec) { pools("10.244.0.0/15")(s); s.ClusterNetwork[0].HostPrefix = 25 }, false},
 			} {
-				if err := d.edit(tt.change); (err == nil) != tt.lets {
+				if err := d.edit(tt.change); (err == nil) != tt.allowed {
 					t.Errorf("%s: %v", tt.why, err)
 				}
-				if _, err := d.check(tt.change); (err == nil) != tt.lets {
+				if _, err := d.check(tt.change); (err == nil) != tt.allowed {
 					t.Errorf("the operator, %s: %v", tt.why, err)
 				}
 			}

@@ -104,9 +104,9 @@ func TestADeletionByCollectionIsRefused(t *testing.T) {
 func TestOtherClientsMayDeleteTheirOwnObjects(t *testing.T) {
 	d := newDoor(t, inUse())
 	own := d.Namespace(t)
-	theirs := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "cluster-network-operator"}}
-	d.Create(t, theirs)
-	if err := d.Client.Delete(t.Context(), theirs, client.DryRunAll); err != nil {
+	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "cluster-network-operator"}}
+	d.Create(t, foreign)
+	if err := d.Client.Delete(t.Context(), foreign, client.DryRunAll); err != nil {
 		t.Errorf("of the same name in another namespace: %v", err)
 	}
 	collector, err := d.ClientFor(d.User(t, "system:serviceaccount:kube-system:namespace-controller", "system:masters"))

@@ -163,7 +163,7 @@ func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDoor(t, b.network.DeepCopy())
 			for _, s := range of {
-				d.judges(t, s, provider.FieldOf(fields, s.path))
+				d.checkField(t, s, provider.FieldOf(fields, s.path))
 			}
 		})
 		t.Run(name+" during a migration", func(t *testing.T) {
@@ -177,8 +177,8 @@ func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 	}
 }
 
-// judges changes a field of a network in use.
-func (d *door) judges(t *testing.T, s sample, f provider.Field) {
+// checkField changes a field of a network in use.
+func (d *door) checkField(t *testing.T, s sample, f provider.Field) {
 	t.Helper()
 	rule := s.rule
 	if rule == "" {
@@ -225,8 +225,8 @@ func (d *door) holdsStill(t *testing.T, s sample, f provider.Field) {
 	t.Helper()
 	door := d.edit(s.with(t))
 	_, checked := d.check(s.with(t))
-	lets := f.Class == provider.Live
-	if (door == nil) != lets || (checked == nil) != lets {
+	allowed := f.Class == provider.Live
+	if (door == nil) != allowed || (checked == nil) != allowed {
 		t.Errorf("%s (%s):\nthe API server returns %v\nthe operator returns %v", s.path, f.Class, door, checked)
 	}
 }

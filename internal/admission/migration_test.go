@@ -142,9 +142,9 @@ func TestShortFormCannotChangeDuringAMigration(t *testing.T) {
 	config := shortForm()
 	d.Create(t, config)
 	for _, tt := range []struct {
-		why    string
-		change func(*networkoperatorv1.NetworkConfigSpec)
-		lets   bool
+		why     string
+		change  func(*networkoperatorv1.NetworkConfigSpec)
+		allowed bool
 	}{
 		{"the MTU that is applied", func(s *networkoperatorv1.NetworkConfigSpec) {
 			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1500))}
@@ -167,7 +167,7 @@ func TestShortFormCannotChangeDuringAMigration(t *testing.T) {
 	} {
 		next := config.DeepCopy()
 		tt.change(&next.Spec)
-		if err := d.Client.Update(t.Context(), next, client.DryRunAll); (err == nil) != tt.lets {
+		if err := d.Client.Update(t.Context(), next, client.DryRunAll); (err == nil) != tt.allowed {
 			t.Errorf("%s: %v", tt.why, err)
 		}
 	}

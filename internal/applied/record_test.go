@@ -88,13 +88,13 @@ func TestRolloutStateTransitions(t *testing.T) {
 
 func TestBeginWithoutChangesIsANoOp(t *testing.T) {
 	a := snapshot(t, "10.0.0.0/16")
-	begun := Record{}.Begin(Start{Intent: a, Number: 1, OperatorVersion: "v1"})
-	applying := must[Record](t)(begun.MarkApplying())
+	started := Record{}.Begin(Start{Intent: a, Number: 1, OperatorVersion: "v1"})
+	applying := must[Record](t)(started.MarkApplying())
 	done, _, err := applying.MarkApplied(noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]Record{"begun": begun, "applying": applying, "applied": done} {
+	for name, r := range map[string]Record{"begun": started, "applying": applying, "applied": done} {
 		if d := cmp.Diff(r.Encode(), r.Begin(Start{Intent: a, Number: 9, OperatorVersion: "v1"}).Encode()); d != "" {
 			t.Errorf("%s: the same again changes the record: %s", name, d)
 		}

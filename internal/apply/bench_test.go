@@ -49,14 +49,14 @@ const aNamespaceNamed = "{apiVersion: v1, kind: Namespace, metadata: {name: NAME
 
 // cache returns a lookup that has everything in memory.
 func (c *cluster) cache(objects []manifest.Object) plan.Lookup {
-	there := map[manifest.Key]*unstructured.Unstructured{}
+	existing := map[manifest.Key]*unstructured.Unstructured{}
 	for _, o := range objects {
 		if live, ok := c.live(o.Key()); ok {
-			there[o.Key()] = live
+			existing[o.Key()] = live
 		}
 	}
 	return func(key manifest.Key) (*unstructured.Unstructured, bool) {
-		o, ok := there[key]
+		o, ok := existing[key]
 		return o, ok
 	}
 }

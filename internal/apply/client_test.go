@@ -49,9 +49,9 @@ func clientContract(t *testing.T, c *cluster, client apply.Client, annotate func
 		t.Error("applying what is there already has changed it")
 	}
 
-	theirs := config.DeepCopy()
-	theirs.SetAnnotations(map[string]string{"theirs": "x"})
-	annotate(theirs)
+	foreign := config.DeepCopy()
+	foreign.SetAnnotations(map[string]string{"theirs": "x"})
+	annotate(foreign)
 	delete(config.Object["data"].(map[string]any), "b")
 	changed := mustApply(t, client, config)
 	data, _, _ := unstructured.NestedStringMap(changed.Object, "data")

@@ -190,9 +190,9 @@ func TestUnseenObjectIsReadBeforeItIsDropped(t *testing.T) {
 	if err := fake.Delete(t.Context(), ref(manifest.KeyOf(gone), "v1"), gone.GetUID(), ""); err != nil {
 		t.Fatal(err)
 	}
-	theirs := object(t, aNamespace).Object
-	theirs.SetLabels(nil)
-	fake.Put(theirs)
+	foreign := object(t, aNamespace).Object
+	foreign.SetLabels(nil)
+	fake.Put(foreign)
 	p, err := plan.Make(plan.Input{Live: blind, Inventory: inventory})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestUnseenObjectIsReadBeforeItIsDropped(t *testing.T) {
 	if _, ok := fake.Live(object(t, anotherMap).Key()); ok {
 		t.Error("an object that the cache has not seen was left behind")
 	}
-	if _, ok := fake.Live(manifest.KeyOf(theirs)); !ok {
+	if _, ok := fake.Live(manifest.KeyOf(foreign)); !ok {
 		t.Error("an object of another client was deleted")
 	}
 	if len(result.Inventory) != 1 || result.Inventory[0].Key.Kind != "Namespace" {
@@ -229,9 +229,9 @@ func TestObjectThatWasReplacedMeanwhileIsNotDeleted(t *testing.T) {
 }
 
 func TestForeignObjectThatTheCacheDoesNotHaveIsNeverDeleted(t *testing.T) {
-	theirs := object(t, strings.Replace(aConfigMap, "a: b", "a: theirs", 1)).Object
-	theirs.SetLabels(nil)
-	fake, executor := memory(t, theirs)
+	foreign := object(t, strings.Replace(aConfigMap, "a: b", "a: theirs", 1)).Object
+	foreign.SetLabels(nil)
+	fake, executor := memory(t, foreign)
 	// A cache of what has the operator's label.
 	ours := func(key manifest.Key) (*unstructured.Unstructured, bool) {
 		o, ok := fake.Live(key)
@@ -250,7 +250,7 @@ func TestForeignObjectThatTheCacheDoesNotHaveIsNeverDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	live, ok := fake.Live(manifest.KeyOf(theirs))
+	live, ok := fake.Live(manifest.KeyOf(foreign))
 	if !ok || at(live.Object, "data", "a") != "b" {
 		t.Errorf("got %v, %t; want it taken over, and there", live, ok)
 	}
@@ -275,8 +275,8 @@ func TestUnreadableObjectIsNotWritten(t *testing.T) {
 }
 
 func TestCreateOnlyObjectIsNotChangedWhenTheCacheIsLate(t *testing.T) {
-	there := object(t, strings.Replace(aConfigMap, "a: b", "a: theirs", 1))
-	fake, executor := memory(t, there.Object)
+	existing := object(t, strings.Replace(aConfigMap, "a: b", "a: theirs", 1))
+	fake, executor := memory(t, existing.Object)
 	wanted := object(t, aConfigMap)
 	wanted.Policy.CreateOnly = true
 	p, err := plan.Make(plan.Input{Desired: []manifest.Object{wanted}, Live: func(manifest.Key) (*unstructured.Unstructured, bool) { return nil, false }})

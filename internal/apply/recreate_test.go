@@ -106,8 +106,8 @@ func TestCRDIsNeverRecreated(t *testing.T) {
 
 func TestForeignObjectIsAdoptedAndNeverDeleted(t *testing.T) {
 	c := newCluster(t)
-	theirs := c.objects(small)
-	for _, o := range theirs {
+	foreign := c.objects(small)
+	for _, o := range foreign {
 		o.Object.SetLabels(map[string]string{"theirs": "x"})
 		c.as(o.Object)
 	}
@@ -169,9 +169,9 @@ func TestCRDInUseIsKept(t *testing.T) {
 	c := newCluster(t)
 	c.apply(c.rich())
 	less := without(without(c.rich(), "CustomResourceDefinition", "widgets."+c.name+".example.com"), "Widget", "one")
-	theirs := find(c.rich(), "Widget", "one").Object
-	theirs.SetName("theirs")
-	c.as(theirs)
+	foreign := find(c.rich(), "Widget", "one").Object
+	foreign.SetName("theirs")
+	c.as(foreign)
 	c.requests.take()
 	result, err := c.executor.Execute(t.Context(), c.plan(less))
 	if err != nil {
@@ -182,7 +182,7 @@ func TestCRDInUseIsKept(t *testing.T) {
 	if last.Key != crd || last.Verb != plan.Keep || !strings.Contains(last.String(), "there are objects of kind Widget") {
 		t.Errorf("got %s", last)
 	}
-	if err := c.server.Client.Delete(t.Context(), theirs); err != nil {
+	if err := c.server.Client.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	c.apply(less)

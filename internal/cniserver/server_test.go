@@ -359,8 +359,8 @@ func TestARestartKeepsAttachmentsAndARebootRemovesThem(t *testing.T) {
 func TestSweepKeepsAnAttachmentWhoseADDIsRunning(t *testing.T) {
 	n := newNode(t)
 	n.netns("one")
-	runs, goOn := make(chan struct{}), make(chan struct{})
-	n.toy.add = func(context.Context, Call) error { close(runs); <-goOn; return nil }
+	runs, proceed := make(chan struct{}), make(chan struct{})
+	n.toy.add = func(context.Context, Call) error { close(runs); <-proceed; return nil }
 	answered := make(chan cniproto.Response, 1)
 	go func() { answered <- n.ask(n.request(cniproto.Add, "one")) }()
 	<-runs
@@ -371,7 +371,7 @@ func TestSweepKeepsAnAttachmentWhoseADDIsRunning(t *testing.T) {
 		defer n.server.queue.mu.Unlock()
 		return n.server.queue.sandboxes["one"].users == 2
 	})
-	close(goOn)
+	close(proceed)
 	if r := <-answered; r.Error != nil {
 		t.Fatal(r.Error)
 	}
@@ -422,10 +422,10 @@ func TestANewSandboxOfAPodCancelsTheFormer(t *testing.T) {
 	n := newNode(t)
 	n.netns("old")
 	n.netns("new")
-	begun := make(chan struct{})
+	started := make(chan struct{})
 	n.toy.add = func(ctx context.Context, c Call) error {
 		if c.ContainerID == "old" {
-			close(begun)
+			close(started)
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -438,7 +438,7 @@ func TestANewSandboxOfAPodCancelsTheFormer(t *testing.T) {
 	}
 	former := make(chan cniproto.Response, 1)
 	go func() { former <- n.ask(pod("old")) }()
-	<-begun
+	<-started
 	if r := n.ask(pod("new")); r.Error != nil {
 		t.Error(r.Error)
 	}
@@ -536,11 +536,11 @@ func TestEachVisitsTheAttachmentsThatExist(t *testing.T) {
 
 	// The ADD of another sandbox does not end before Each has.
 	n.netns("slow")
-	begun, end := make(chan struct{}), make(chan struct{})
-	n.toy.add = func(context.Context, Call) error { close(begun); <-end; return nil }
+	started, end := make(chan struct{}), make(chan struct{})
+	n.toy.add = func(context.Context, Call) error { close(started); <-end; return nil }
 	answered := make(chan cniproto.Response, 1)
 	go func() { answered <- n.ask(n.request(cniproto.Add, "slow")) }()
-	<-begun
+	<-started
 	visited = nil
 	if err := n.server.Each(t.Context(), every, visit); err == nil || !slices.Equal(visited, []string{"whole"}) {
 		t.Errorf("during an ADD, visited %v: %v", visited, err)

@@ -54,7 +54,7 @@ func check(t *testing.T, object string) string {
 }
 
 func TestObjectsAreCheckedLikeInTheAPIServer(t *testing.T) {
-	for _, c := range []struct{ object, says string }{
+	for _, c := range []struct{ object, message string }{
 		{"spec: {low: 3, words: [One], free: {any: 1}}", ""},
 		{"{}", "spec: Required value"},
 		{"spec: {wrods: [One]}", "spec.wrods: Forbidden: there is no such field; did you mean words?"},
@@ -65,8 +65,8 @@ func TestObjectsAreCheckedLikeInTheAPIServer(t *testing.T) {
 		{"spec: {low: 11}", "low is above high"},
 		{"spec: {high: yes}", "spec.high: Invalid value"},
 	} {
-		if got := check(t, c.object); c.says == "" && got != "" || !strings.Contains(got, c.says) {
-			t.Errorf("%s: got %q, want %q", c.object, got, c.says)
+		if got := check(t, c.object); c.message == "" && got != "" || !strings.Contains(got, c.message) {
+			t.Errorf("%s: got %q, want %q", c.object, got, c.message)
 		}
 	}
 	if got := check(t, "spec: {x: 1, y: 2, high: 101}"); strings.Count(got, "\n") != 2 {

@@ -59,7 +59,7 @@ exit 3
 }
 
 func TestDifferenceFromTheDocumentIsAnErrorWithItsPosition(t *testing.T) {
-	for why, row := range map[string]struct{ text, says string }{
+	for why, row := range map[string]struct{ text, message string }{
 		"a script that fails":            {"\n'''sh\nexit 1\n'''\n", "a.md:2: run script"},
 		"a script that should have":      {"'''sh fails\ntrue\n'''\n", "a.md:1: run script"},
 		"another output":                 {"'''sh\necho a\n'''\n'''text\nb\n'''\n", "a.md:1: the document says"},
@@ -70,7 +70,7 @@ func TestDifferenceFromTheDocumentIsAnErrorWithItsPosition(t *testing.T) {
 			t.Fatal(err)
 		}
 		on := func(_, _ string) (string, error) { return "", errors.New("gone") }
-		if err := (doctest.Walk{Dir: t.TempDir(), On: on}).Run(steps); err == nil || !strings.Contains(err.Error(), row.says) {
+		if err := (doctest.Walk{Dir: t.TempDir(), On: on}).Run(steps); err == nil || !strings.Contains(err.Error(), row.message) {
 			t.Errorf("%s: got %v", why, err)
 		}
 	}

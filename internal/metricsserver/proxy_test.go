@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 
 func TestEndpointsAreReadOrRefused(t *testing.T) {
 	for _, row := range []struct {
-		why, text, listen, upstream, says string
+		why, text, listen, upstream, message string
 	}{
 		{"an IPv4 address", ":9102=http://127.0.0.1:29102/metrics", ":9102", "http://127.0.0.1:29102/metrics", ""},
 		{"IPv6 addresses", "[::1]:9102=http://[::1]:29102/metrics", "[::1]:9102", "http://[::1]:29102/metrics", ""},
@@ -40,9 +40,9 @@ func TestEndpointsAreReadOrRefused(t *testing.T) {
 	} {
 		got, err := ParseEndpoint(row.text)
 		switch {
-		case row.says == "" && (err != nil || got.Listen != row.listen || got.Upstream != row.upstream):
+		case row.message == "" && (err != nil || got.Listen != row.listen || got.Upstream != row.upstream):
 			t.Errorf("%s: got %+v, %v", row.why, got, err)
-		case row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), "write for example")):
+		case row.message != "" && (err == nil || !strings.Contains(err.Error(), row.message) || !strings.Contains(err.Error(), "write for example")):
 			t.Errorf("%s: got %v", row.why, err)
 		}
 	}

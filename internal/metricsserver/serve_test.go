@@ -15,12 +15,12 @@ func TestFlagsOfTLSAreReadOrRefused(t *testing.T) {
 		t.Errorf("%+v, %v", config, err)
 	}
 	for _, tc := range []struct {
-		why, version, suite, says string
+		why, version, suite, message string
 	}{
 		{"too old", "VersionTLS10", "", "VersionTLS12"},
 		{"not secure", "", "TLS_RSA_WITH_RC4_128_SHA", "not secure"},
 	} {
-		if _, err := TLSConfig(tc.version, []string{tc.suite}[:len(strings.Fields(tc.suite))]); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if _, err := TLSConfig(tc.version, []string{tc.suite}[:len(strings.Fields(tc.suite))]); err == nil || !strings.Contains(err.Error(), tc.message) {
 			t.Errorf("%s: %v", tc.why, err)
 		}
 	}

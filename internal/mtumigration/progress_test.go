@@ -23,7 +23,7 @@ func TestMigrationNamesItsPhaseAndPendingNodes(t *testing.T) {
 		notReady bool
 		done     bool
 		reason   string
-		says     []string
+		message  []string
 	}{
 		{"a node is not Ready", gone, State{MTU: 1450}, at(0, 1450), at(0, 1450), true, false, ReasonPreflight, []string{"from 1450 to 1400 (0 %)", "1 of 2 nodes are done: node b is not Ready"}},
 		{"an agent is silent", gone, State{MTU: 1450}, at(0, 1450), nil, false, false, ReasonPreflight, []string{"the agent of node b does not report"}},
@@ -47,7 +47,7 @@ func TestMigrationNamesItsPhaseAndPendingNodes(t *testing.T) {
 			if last.Effect != status.NotUpgradeable || last.Reason != tc.reason || (len(found) == 1) != (tc.reason == ReasonFinished) {
 				t.Errorf("findings are %+v", found)
 			}
-			for _, words := range tc.says {
+			for _, words := range tc.message {
 				if !strings.Contains(last.Message, words) {
 					t.Errorf("%q lacks %q", last.Message, words)
 				}

@@ -45,7 +45,7 @@ func TestOtherNetworksMigrateTheMTU(t *testing.T) {
 		applied, next *operatorv1.NetworkSpec
 		progress      facts.MTUMigration
 		// want are the field and the rule, and words of the message; empty if it is safe.
-		want, says string
+		want, message string
 	}{
 		{"OpenShift SDN: a lower MTU", sdn(1450), sdn(0, migrate(1450, 1400)), none, "", ""},
 		{"OpenShift SDN: a higher MTU", sdn(1400), sdn(0, migrate(1400, 1450)), none, "", ""},
@@ -77,11 +77,11 @@ func TestOtherNetworksMigrateTheMTU(t *testing.T) {
 				return
 			}
 			for _, r := range pipeline.RefusalsOf(err) {
-				if r.Field+" "+r.Rule == tc.want && strings.Contains(r.Message, tc.says) {
+				if r.Field+" "+r.Rule == tc.want && strings.Contains(r.Message, tc.message) {
 					return
 				}
 			}
-			t.Errorf("%v, want %s: %s", err, tc.want, tc.says)
+			t.Errorf("%v, want %s: %s", err, tc.want, tc.message)
 		})
 	}
 }

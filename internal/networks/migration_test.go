@@ -49,7 +49,7 @@ func TestMTUMigrationsAreValidated(t *testing.T) {
 		applied, next *operatorv1.NetworkSpec
 		progress      facts.MTUMigration
 		// want are the field and the rule, and a word of the message; empty if it is safe.
-		want, says string
+		want, message string
 	}{
 		{"a lower MTU", withMTU(1450), withMTU(0, migrate(1450, 1400)), facts.MTUMigration{}, "", ""},
 		{"a higher MTU", withMTU(1400), withMTU(0, migrate(1400, 1450)), facts.MTUMigration{}, "", ""},
@@ -97,11 +97,11 @@ func TestMTUMigrationsAreValidated(t *testing.T) {
 				return
 			}
 			for _, r := range refusals {
-				if r.Field+" "+r.Rule == tc.want && strings.Contains(r.Message, tc.says) {
+				if r.Field+" "+r.Rule == tc.want && strings.Contains(r.Message, tc.message) {
 					return
 				}
 			}
-			t.Errorf("%v, want %s: %s", err, tc.want, tc.says)
+			t.Errorf("%v, want %s: %s", err, tc.want, tc.message)
 		})
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// judged are the problems of a text, a line each.
-func judged(t *testing.T, text string) string {
+// validated are the problems of a text, a line each.
+func validated(t *testing.T, text string) string {
 	t.Helper()
 	p := pipeline.Pipeline{Registry: networks.Registry()}
 	inputs, problems, err := stdin(text).Configurations([]string{"-"})
@@ -34,7 +34,7 @@ func TestTheCRDIsCheckedWithoutAnAPIServer(t *testing.T) {
 	flannel := func(config string) string {
 		return strings.Replace(network, "{type: Flannel}", "{type: Flannel, flannelConfig: {"+config+"}}", 1)
 	}
-	for _, row := range []struct{ why, text, says string }{
+	for _, row := range []struct{ why, text, message string }{
 		{"https without a certificate to present", flannel("etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}"), "clientCertificateSecret: is required with https endpoints"},
 		{"a collector's port", network + "  exportNetworkFlows: {netFlow: {collectors: ['192.0.2.1:99999']}}\n", "spec.exportNetworkFlows.netFlow.collectors[0]"},
 		{"a type of more letters than the CRD takes", strings.Replace(network, "type: Flannel", "type: "+strings.Repeat("x", 65), 1), "spec.defaultNetwork.type"},
@@ -42,8 +42,8 @@ func TestTheCRDIsCheckedWithoutAnAPIServer(t *testing.T) {
 		{"an annotation that is no string", strings.Replace(network, "{name: cluster}", "{name: cluster, annotations: {a: true}}", 1), "metadata.annotations: must be a mapping of strings"},
 		{"the short form", strings.Replace(short, "{type: Flannel}", "{type: Flannel, flannelConfig: {etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}}}", 1), "clientCertificateSecret: is required"},
 	} {
-		if got := judged(t, row.text); !strings.Contains(got, row.says) {
-			t.Errorf("%s: %.300s; want %q", row.why, got, row.says)
+		if got := validated(t, row.text); !strings.Contains(got, row.message) {
+			t.Errorf("%s: %.300s; want %q", row.why, got, row.message)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestAProblemIsReportedOnce(t *testing.T) {
 		{"{type: Flannel}", "{type: Flannel}\n  managementState: Gone", "management-state"},
 		{"{name: cluster}", "{name: other}", "name"},
 	} {
-		got := judged(t, strings.Replace(network, row.old, row.new, 1))
+		got := validated(t, strings.Replace(network, row.old, row.new, 1))
 		if strings.Count(got, "\n") != 1 || !strings.Contains(got, "("+row.rule) || got == "valid\n" {
 			t.Errorf("%s: %s", row.new, got)
 		}
@@ -72,7 +72,7 @@ func TestAProblemIsReportedOnce(t *testing.T) {
 }
 
 func TestNoSentenceNeedsGoOrCEL(t *testing.T) {
-	for _, row := range []struct{ why, old, new, says string }{
+	for _, row := range []struct{ why, old, new, message string }{
 		{"a fraction", "hostPrefix: 24", "hostPrefix: 24.5", "spec.clusterNetwork[0].hostPrefix: a number with a fraction, or one that is too large, is not allowed here; write a whole number"},
 		{"a negative number", "hostPrefix: 24", "hostPrefix: -1", "spec.clusterNetwork[0].hostPrefix"},
 		{"a number that no field holds", "hostPrefix: 24", "hostPrefix: 4294967296", "spec.clusterNetwork[0].hostPrefix"},
@@ -94,31 +94,31 @@ func TestNoSentenceNeedsGoOrCEL(t *testing.T) {
 		{"a list", network, "- 1", "not a Kubernetes object, which is a mapping"},
 		{"a version that is a number", "operator.openshift.io/v1", "1", `apiVersion "1", kind "Network" is not a configuration`},
 	} {
-		got := judged(t, strings.Replace(network, row.old, row.new, 1))
+		got := validated(t, strings.Replace(network, row.old, row.new, 1))
 		for _, garbage := range []string{"unmarshal", "Go ", "failed rule", "self", "^(", "did you mean from", "a object", "a array", "in body", "of type", "value omitted", `\"`} {
 			if strings.Contains(got, garbage) {
 				t.Errorf("%s: %q is in %s", row.why, garbage, got)
 			}
 		}
-		if !strings.Contains(got, row.says) {
-			t.Errorf("%s: %s; want %q", row.why, got, row.says)
+		if !strings.Contains(got, row.message) {
+			t.Errorf("%s: %s; want %q", row.why, got, row.message)
 		}
 	}
-	got := judged(t, strings.Replace(short, "hostSubnetLength: 8", "hostSubnetLength: 8, hostPrefix: 24", 1))
+	got := validated(t, strings.Replace(short, "hostSubnetLength: 8", "hostSubnetLength: 8, hostPrefix: 24", 1))
 	if !strings.Contains(got, "spec.clusterNetworks[0].hostPrefix: there is no such field; known fields are cidr, hostSubnetLength") {
 		t.Errorf("a field of the other kind: %s", got)
 	}
 }
 
 func TestTwoObjectsOfOneNameAreReportedWithBothPositions(t *testing.T) {
-	got := judged(t, network+"---\n"+network)
+	got := validated(t, network+"---\n"+network)
 	if want := "-: Network/cluster is defined twice, in -, document 1 and in -, document 2; a cluster has one, so remove one of them (duplicate-object)\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestAValueIsPrintedOnce(t *testing.T) {
-	if got := judged(t, strings.Replace(network, "10.96.0.0/16", `"10.96.0.0\u00a0/16"`, 1)); strings.Count(got, "10.96.0.0") > 2 {
+	if got := validated(t, strings.Replace(network, "10.96.0.0/16", `"10.96.0.0\u00a0/16"`, 1)); strings.Count(got, "10.96.0.0") > 2 {
 		t.Errorf("%s", got)
 	}
 }

@@ -41,7 +41,7 @@ func TestConfigurationsOfBothKindsAreReadFromOneStream(t *testing.T) {
 }
 
 func TestUndecidableInputIsUnusable(t *testing.T) {
-	for _, c := range []struct{ why, text, says string }{
+	for _, c := range []struct{ why, text, message string }{
 		{"nothing is in it", "# nothing\n", "no Network and no NetworkConfig"},
 		{"it is not YAML", "a: [", "document 1"},
 		{"it is YAML, and no object", "- 1\n", "not a Kubernetes object"},
@@ -49,8 +49,8 @@ func TestUndecidableInputIsUnusable(t *testing.T) {
 		{"a key twice means one is lost", network + "  logLevel: Debug\n  logLevel: Normal\n", "logLevel"},
 	} {
 		_, _, err := stdin(c.text).Configurations([]string{"-"})
-		if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v; want unusable, %s", c.why, err, c.says)
+		if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s: %v; want unusable, %s", c.why, err, c.message)
 		}
 	}
 	if _, _, err := (Files{}).Configurations([]string{filepath.Join(t.TempDir(), "none")}); !errors.Is(err, ErrUnusable) {

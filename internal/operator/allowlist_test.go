@@ -32,17 +32,17 @@ func TestTheAllowlistNeedsNoMoreThanTheRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	ds := &appsv1.DaemonSet{}
-	brings := func() string {
+	installed := func() string {
 		if c.Client.Get(t.Context(), client.ObjectKey{Namespace: multus, Name: name + "-ds"}, ds) != nil {
 			return ""
 		}
 		return ds.Spec.Template.Spec.Containers[0].Env[0].Value
 	}
-	c.eventually("it goes to the nodes", func() bool { return brings() == "^mine$$" })
+	c.eventually("it goes to the nodes", func() bool { return installed() == "^mine$$" })
 	if err := c.Client.Delete(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("deleted, it is the default one on nodes, too", func() bool { return len(brings()) > 100 })
+	c.eventually("deleted, it is the default one on nodes, too", func() bool { return len(installed()) > 100 })
 	ds.Status = appsv1.DaemonSetStatus{ObservedGeneration: ds.Generation, DesiredNumberScheduled: 1, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1, NumberReady: 1}
 	if err := c.Client.Status().Update(t.Context(), ds); err != nil {
 		t.Fatal(err)

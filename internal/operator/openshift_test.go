@@ -29,7 +29,7 @@ import (
 
 // optional are the kinds that loops use where they are served, and what objects of them a cluster is born with.
 var optional = []struct {
-	name, born string
+	name, bootstrapped string
 }{
 	{"apiservers.config.openshift.io", "APIServer"},
 	{"clusteroperators.config.openshift.io", "ClusterOperator"},
@@ -57,7 +57,7 @@ const (
 // not others, so that any two of them occur in every combination; and with the permissions that are shipped.
 func TestNetworkInstallsWithAnyOfTheOptionalCRDs(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
-	objects := born(t)
+	objects := bootstrapped(t)
 	for _, o := range objects {
 		if o.GetKind() == "Namespace" || o.GetKind() == "ConfigMap" {
 			c.create(o)
@@ -154,8 +154,8 @@ func (c *cluster) holder() string {
 	return *lease.Spec.HolderIdentity
 }
 
-// born returns what a cluster of OpenShift is born with, for the network of newNetwork.
-func born(t *testing.T) []*unstructured.Unstructured {
+// bootstrapped returns what a cluster of OpenShift is born with, for the network of newNetwork.
+func bootstrapped(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	network := newNetwork().Spec
 	objects, err := openshift.Objects(openshift.Cluster{
@@ -175,7 +175,7 @@ func (c *cluster) createBorn(objects []*unstructured.Unstructured, row []int) {
 	c.t.Helper()
 	for i, level := range row {
 		for _, o := range objects {
-			if level == withObjects && o.GetKind() == optional[i].born {
+			if level == withObjects && o.GetKind() == optional[i].bootstrapped {
 				c.create(o.DeepCopy())
 			}
 		}

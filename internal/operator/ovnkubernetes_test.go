@@ -33,19 +33,19 @@ func TestOVNKubernetesIsDeployedWithTheRolesOfTheOperator(t *testing.T) {
 	network.Spec.DefaultNetwork = operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeOVNKubernetes}
 	c.create(network)
 	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
-	there := func(name string, into client.Object) func() bool {
+	exists := func(name string, into client.Object) func() bool {
 		return func() bool {
 			return c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into) == nil
 		}
 	}
 	var master, node appsv1.DaemonSet
-	c.eventually("masters are applied", there("ovnkube-master", &master))
-	c.eventually("agents are applied", there("ovnkube", &node))
+	c.eventually("masters are applied", exists("ovnkube-master", &master))
+	c.eventually("agents are applied", exists("ovnkube", &node))
 	if mtu := c.configMap(namespace, "ovn-config")["mtu"]; mtu != "1350" {
 		t.Errorf("pods get the MTU %s, want that of the node less 100", mtu)
 	}
-	c.eventually("the PKI controller makes the certificate", there("ovn-cert", &corev1.Secret{}))
-	c.eventually("... and the CA that pods mount", there("ovn-ca", &corev1.ConfigMap{}))
+	c.eventually("the PKI controller makes the certificate", exists("ovn-cert", &corev1.Secret{}))
+	c.eventually("... and the CA that pods mount", exists("ovn-ca", &corev1.ConfigMap{}))
 	south := func(want string) func() bool {
 		return func() bool {
 			cm := c.configMap(namespace, "ovn-config")
@@ -65,7 +65,7 @@ func TestOVNKubernetesIsDeployedWithTheRolesOfTheOperator(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), &networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ovn"}}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("a deleted OperatorPKI is created again", there("ovn", &networkv1.OperatorPKI{}))
+	c.eventually("a deleted OperatorPKI is created again", exists("ovn", &networkv1.OperatorPKI{}))
 
 	user := "system:serviceaccount:" + operatorNamespace + ":" + serviceAccount
 	for _, r := range c.Requests(t) {

@@ -9,7 +9,7 @@ import (
 func levels() []int {
 	var all []int
 	for _, kind := range optional {
-		if kind.born == "" {
+		if kind.bootstrapped == "" {
 			all = append(all, withObjects)
 		} else {
 			all = append(all, withObjects+1)

@@ -128,8 +128,8 @@ func TestMetricsHaveRatesAndAges(t *testing.T) {
 	}
 	c.eventually("a rollout that is through has none", func() bool {
 		c.rolledOut(1) // again, for the operator may have changed how it rolls out
-		_, there := figures(t)["rollout_start_timestamp_seconds "+agent]
-		return !there
+		_, found := figures(t)["rollout_start_timestamp_seconds "+agent]
+		return !found
 	})
 	c.eventually("its end is counted", grown("network_events_total RolloutFinished"))
 	c.eventually("conditions are figures", func() bool {

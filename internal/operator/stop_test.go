@@ -111,12 +111,12 @@ func after(requests int, reached func()) func(http.RoundTripper) http.RoundTripp
 // hangingNetwork is a provider whose work does not end when its context does.
 type hangingNetwork struct {
 	fakeNetwork
-	begun, end chan struct{}
+	started, end chan struct{}
 }
 
 func (h hangingNetwork) Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	select {
-	case h.begun <- struct{}{}:
+	case h.started <- struct{}{}:
 	case <-h.end:
 	}
 	<-h.end
@@ -127,7 +127,7 @@ func (h hangingNetwork) Observe(ctx context.Context, r client.Reader, spec *oper
 func TestLeaseIsReleasedAlthoughAControllerHangs(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
-	hanging := hangingNetwork{begun: make(chan struct{}), end: make(chan struct{})}
+	hanging := hangingNetwork{started: make(chan struct{}), end: make(chan struct{})}
 	options := c.options(withRegistry(pipeline.Registry{Providers: []provider.Provider{hanging}}), func(o *Options) {
 		o.WithoutLease, o.Identity, o.loopsStop = false, "network-operator-0", 100*time.Millisecond
 	})
@@ -136,7 +136,7 @@ func TestLeaseIsReleasedAlthoughAControllerHangs(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, options) }()
 	select {
-	case <-hanging.begun:
+	case <-hanging.started:
 	case err := <-ended:
 		t.Fatalf("operator ended: %v", err)
 	case <-time.After(time.Minute):

@@ -78,12 +78,12 @@ func TestPlan(t *testing.T) {
 	deleting := func(o *unstructured.Unstructured) { now := metav1.Now(); o.SetDeletionTimestamp(&now) }
 	never := func(schema.GroupKind) bool { return false }
 	for _, tc := range []struct {
-		name    string
-		there   []string // applied before
-		wanted  []string
-		change  func(cluster, *Input)
-		want    []string
-		because string
+		name     string
+		existing []string // applied before
+		wanted   []string
+		change   func(cluster, *Input)
+		want     []string
+		because  string
 	}{
 		{"a fresh cluster gets everything, by rank", nil, []string{daemonSet, configMap, namespace}, nil,
 			[]string{"create Namespace", "create ConfigMap", "create DaemonSet"}, "it does not exist"},
@@ -151,7 +151,7 @@ func TestPlan(t *testing.T) {
 			[]string{"blocked CustomResourceDefinition"}, "would delete all objects"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, inventory := applied(t, parseAll(t, tc.there)...)
+			c, inventory := applied(t, parseAll(t, tc.existing)...)
 			in := Input{Desired: parseAll(t, tc.wanted), Live: c.live, Inventory: inventory}
 			if tc.change != nil {
 				tc.change(c, &in)
@@ -214,12 +214,12 @@ func TestUnseenObjectIsPlannedAgainOnceSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs := o.Object.DeepCopy()
-	theirs.SetLabels(nil)
-	if got := p.Actions[0].Seen(theirs, nil); got.Verb != Apply || !got.Adopted {
+	foreign := o.Object.DeepCopy()
+	foreign.SetLabels(nil)
+	if got := p.Actions[0].Seen(foreign, nil); got.Verb != Apply || !got.Adopted {
 		t.Errorf("an object of another client: %s", got)
 	}
-	if got := p.Actions[0].Seen(theirs, Inventory{{Key: o.Key(), Version: "v1"}}); got.Verb != Apply || got.Adopted {
+	if got := p.Actions[0].Seen(foreign, Inventory{{Key: o.Key(), Version: "v1"}}); got.Verb != Apply || got.Adopted {
 		t.Errorf("ours, without its label: %s", got)
 	}
 	if got := p.Actions[0].Seen(p.Actions[0].Wanted(), nil); got.Verb != None {

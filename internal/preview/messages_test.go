@@ -242,9 +242,9 @@ func (u user) parse(edit string) map[string]any {
 func merge(object, edit map[string]any) {
 	for key, value := range edit {
 		inner, isMap := value.(map[string]any)
-		there, wasMap := object[key].(map[string]any)
+		existing, wasMap := object[key].(map[string]any)
 		if isMap && wasMap {
-			merge(there, inner)
+			merge(existing, inner)
 			continue
 		}
 		object[key] = value

@@ -28,7 +28,7 @@ func TestPodsThatAreCreatedRepeatedlyAreNoProgress(t *testing.T) {
 					l.Revision, l.Desired, l.Current, l.Available, l.Updated = "r2", 20, 20, 19, tc.updated(minute)
 				})}
 				d := Decide(in)
-				in.Memory = reborn(t, d.Memory)
+				in.Memory = reloaded(t, d.Memory)
 				got = texts(d.Conditions)["Degraded"]
 			}
 			if stalled := strings.HasPrefix(got, "True RolloutHung"); stalled != tc.stalled {

@@ -30,8 +30,8 @@ func statuses(d Decision) string {
 	return strings.Join(got, " ")
 }
 
-// reborn is a memory after the process that had it has ended.
-func reborn(t *testing.T, m Memory) Memory {
+// reloaded is a memory after the process that had it has ended.
+func reloaded(t *testing.T, m Memory) Memory {
 	t.Helper()
 	text, err := m.Encode()
 	if err != nil {
@@ -49,11 +49,11 @@ func TestTransientProblemIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.
 	if got := statuses(first); got != "True True False True" || first.Again != degradedAfter {
 		t.Errorf("at first: %s, again after %v", got, first.Again)
 	}
-	almost := at(degradedAfter-time.Second, reborn(t, first.Memory), passing()...)
+	almost := at(degradedAfter-time.Second, reloaded(t, first.Memory), passing()...)
 	if got := statuses(almost); got != "True True False True" || almost.Again != time.Second {
 		t.Errorf("a second before: %s, again after %v", got, almost.Again)
 	}
-	if got := statuses(at(degradedAfter, reborn(t, almost.Memory), passing()...)); got != "True False True False" {
+	if got := statuses(at(degradedAfter, reloaded(t, almost.Memory), passing()...)); got != "True False True False" {
 		t.Errorf("then: %s", got)
 	}
 }
@@ -61,7 +61,7 @@ func TestTransientProblemIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.
 func TestProblemsStayUntilTheFirstReportAfterAStart(t *testing.T) {
 	proxy := Finding{Component: "ProxyConfig", Effect: Degraded, Reason: "TrustBundleSyncFailure", Message: "m"}
 	before := at(0, remembering(settled("r1"), proxy.key(), degradedAfter), proxy)
-	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: reborn(t, before.Memory), PreviousControllers: before.Controllers, Starting: true}
+	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: reloaded(t, before.Memory), PreviousControllers: before.Controllers, Starting: true}
 	silent := Decide(in)
 	if got := texts(silent.Operator)["Degraded"]; got != "True TrustBundleSyncFailure m" || !silent.Memory.Equal(before.Memory.with(silent.Memory.Installed)) {
 		t.Errorf("while loops are silent: %s; remembers %+v", got, silent.Memory)
@@ -128,12 +128,12 @@ func TestSettledRevisionIsRemembered(t *testing.T) {
 	if got := d.Memory.Rollouts[agent.id()]; got != (Rollout{Settled: "r1", Revision: "r2", Since: now}) || d.Rolling[identity(agent)] != now {
 		t.Errorf("while it is rolled out: %+v, %v", got, d.Rolling)
 	}
-	in.Live, in.Memory, in.Now = []Live{with(healthy(agent), func(l *Live) { l.Revision = "r2" })}, reborn(t, d.Memory), now.Add(time.Minute)
+	in.Live, in.Memory, in.Now = []Live{with(healthy(agent), func(l *Live) { l.Revision = "r2" })}, reloaded(t, d.Memory), now.Add(time.Minute)
 	d = Decide(in)
 	if got := d.Memory.Rollouts[agent.id()]; got != (Rollout{Settled: "r2"}) || len(d.Rolling) != 0 {
 		t.Errorf("when it is through: %+v, %v", got, d.Rolling)
 	}
-	in.Live, in.Memory = []Live{with(healthy(agent), func(l *Live) { l.Revision, l.Available = "r2", 2 })}, reborn(t, d.Memory)
+	in.Live, in.Memory = []Live{with(healthy(agent), func(l *Live) { l.Revision, l.Available = "r2", 2 })}, reloaded(t, d.Memory)
 	if got := texts(Decide(in).Conditions)["Progressing"]; got != "False AsExpected " {
 		t.Errorf("a pod that fails afterwards: %s", got)
 	}
@@ -145,7 +145,7 @@ func TestSettledRevisionIsRemembered(t *testing.T) {
 
 func TestMemoryIsPersistedOnlyWhenItChanges(t *testing.T) {
 	a := at(0, settled("r1"), passing()...).Memory
-	b := at(time.Minute, reborn(t, a), passing()...).Memory
+	b := at(time.Minute, reloaded(t, a), passing()...).Memory
 	if !a.Equal(b) {
 		t.Errorf("nothing has changed:\n%s", cmp.Diff(a, b))
 	}

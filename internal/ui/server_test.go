@@ -79,10 +79,10 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 	}
 	const path = "/api/v1/overview"
 	for _, row := range []struct {
-		why    string
-		call   call
-		status int
-		says   string
+		why     string
+		call    call
+		status  int
+		message string
 	}{
 		{"the user's browser", call{path: path, cookie: s.own()}, 200, ""},
 		{"its own page", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": origin, "Sec-Fetch-Site": "same-origin"}}, 200, ""},
@@ -117,7 +117,7 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 		{"an action of a frame without origin", post(map[string]string{"Origin": "null"}), 403, refusedOrigin},
 	} {
 		w := s.call(row.call)
-		if w.Code != row.status || !strings.Contains(w.Body.String(), row.says) {
+		if w.Code != row.status || !strings.Contains(w.Body.String(), row.message) {
 			t.Errorf("%s: %d, want %d: %s", row.why, w.Code, row.status, w.Body)
 		}
 		if w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Access-Control-Allow-Origin") != "" {

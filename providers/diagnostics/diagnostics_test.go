@@ -90,7 +90,7 @@ func TestRenderedObjects(t *testing.T) {
 }
 
 func TestChecksFollowTheNetworkDiagnosticsConfiguration(t *testing.T) {
-	said := func(d configv1.NetworkDiagnostics) api {
+	withDiagnostics := func(d configv1.NetworkDiagnostics) api {
 		return api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}, config: &configv1.Network{Spec: configv1.NetworkSpec{NetworkDiagnostics: d}}}
 	}
 	placed := configv1.NetworkDiagnostics{
@@ -108,17 +108,17 @@ func TestChecksFollowTheNetworkDiagnosticsConfiguration(t *testing.T) {
 		{"plain Kubernetes", api{kinds: []schema.GroupVersionKind{kindCheck}}, false, true},
 		{"plain Kubernetes, and turned off", api{kinds: []schema.GroupVersionKind{kindCheck}}, true, false},
 		{"the kind is served and the object missing", api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}}, false, true},
-		{"OpenShift without a mode", said(configv1.NetworkDiagnostics{}), true, false},
-		{"OpenShift enables it", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}), true, true},
-		{"OpenShift disables it", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}), false, false},
-		{"OpenShift sets the placement", said(placed), true, true},
+		{"OpenShift without a mode", withDiagnostics(configv1.NetworkDiagnostics{}), true, false},
+		{"OpenShift enables it", withDiagnostics(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}), true, true},
+		{"OpenShift disables it", withDiagnostics(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}), false, false},
+		{"OpenShift sets the placement", withDiagnostics(placed), true, true},
 	} {
 		out := render(t, tc.from, &operatorv1.NetworkSpec{DisableNetworkDiagnostics: tc.disabled}, cluster(3))
 		if got := len(out.Objects) > 0; got != tc.want || out.Unavailable != "" {
 			t.Errorf("%s: %d objects, %q", tc.why, len(out.Objects), out.Unavailable)
 		}
 	}
-	out := render(t, said(placed), &operatorv1.NetworkSpec{}, cluster(3))
+	out := render(t, withDiagnostics(placed), &operatorv1.NetworkSpec{}, cluster(3))
 	source, target := find[appsv1.Deployment](t, out, "Deployment").Spec.Template.Spec, find[appsv1.DaemonSet](t, out, "DaemonSet").Spec.Template.Spec
 	got := []any{source.NodeSelector, source.Tolerations, target.NodeSelector, target.Tolerations}
 	want := []any{placed.SourcePlacement.NodeSelector, placed.SourcePlacement.Tolerations, placed.TargetPlacement.NodeSelector, placed.TargetPlacement.Tolerations}

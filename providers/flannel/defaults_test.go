@@ -108,10 +108,10 @@ func TestCheckChange(t *testing.T) {
 		return etcd(operatorv1.FlannelEtcd{Managed: m})
 	}
 	for _, tc := range []struct {
-		why        string
-		prev, next func(*operatorv1.FlannelConfig)
-		field      string // empty: safe
-		rule, says string
+		why           string
+		prev, next    func(*operatorv1.FlannelConfig)
+		field         string // empty: safe
+		rule, message string
 	}{
 		{"no change", nil, nil, "", "", ""},
 		{"members of an external etcd come and go", tls("https://a:1"), tls("https://b:1", "https://c:1"), "", "", ""},
@@ -144,8 +144,8 @@ func TestCheckChange(t *testing.T) {
 			continue
 		}
 		if len(errs) != 1 || errs[0].Field != config+tc.field || errs[0].Origin != tc.rule ||
-			!strings.Contains(errs[0].Detail, tc.says) || !strings.Contains(errs[0].Detail, "put the old value back") {
-			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
+			!strings.Contains(errs[0].Detail, tc.message) || !strings.Contains(errs[0].Detail, "put the old value back") {
+			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.message)
 		}
 	}
 }

@@ -64,11 +64,11 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		return network(etcd(operatorv1.FlannelEtcd{Managed: &m}))
 	}
 	for _, tc := range []struct {
-		why   string
-		spec  *operatorv1.NetworkSpec
-		field string
-		rule  string
-		says  string
+		why     string
+		spec    *operatorv1.NetworkSpec
+		field   string
+		rule    string
+		message string
 	}{
 		{"flannel's own lower limit", pool("10.0.0.0/29", 30), "spec.clusterNetwork[0].cidr", "flannel-network-size", "at least a /28"},
 		{"one block for all nodes is fine for others, not for flannel", pool("10.0.0.0/16", 17), "spec.clusterNetwork[0].hostPrefix", "flannel-host-prefix", "between 18 and 30"},
@@ -123,8 +123,8 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"a way out of the directory", managed(operatorv1.FlannelManagedEtcd{DataDir: "/var/../etc"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "shortest form"},
 	} {
 		errs := (Flannel{}).Validate(tc.spec)
-		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.says) {
-			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
+		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.message) {
+			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.message)
 		}
 	}
 }

@@ -161,11 +161,11 @@ func TestDaemonSetsTakeTurns(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct {
-		why    string
-		from   string
-		change func(ovs, sdn, controller *appsv1.DaemonSet)
-		held   []string
-		says   string
+		why     string
+		from    string
+		change  func(ovs, sdn, controller *appsv1.DaemonSet)
+		held    []string
+		message string
 	}{
 		{"an upgrade begins with Open vSwitch", "v1.1.0", nil, names[1:], "waits for version v1.2.0 of ovs on 3 of 3 nodes before it replaces sdn"},
 		{"... and agents wait for the last node", "v1.1.0", func(ovs, _, _ *appsv1.DaemonSet) { at("v1.2.0", ovs); ovs.Status.UpdatedNumberScheduled = 1 }, names[1:], "ovs on 1 of 3 nodes"},
@@ -195,8 +195,8 @@ func TestDaemonSetsTakeTurns(t *testing.T) {
 			reader := fake.NewClientBuilder().WithScheme(manifest.Scheme()).WithObjects(sets[0], sets[1], sets[2],
 				ready("a", corev1.ConditionTrue), ready("b", corev1.ConditionTrue), ready("c", corev1.ConditionUnknown)).Build()
 			out := output(t, network(nil), reader, cluster())
-			if !strings.Contains(out.Waiting, tc.says) || (out.Waiting == "") != (tc.says == "") {
-				t.Errorf("waiting: %q, want %q", out.Waiting, tc.says)
+			if !strings.Contains(out.Waiting, tc.message) || (out.Waiting == "") != (tc.message == "") {
+				t.Errorf("waiting: %q, want %q", out.Waiting, tc.message)
 			}
 			for _, name := range names {
 				if rendered := daemonSet(t, out, name) != nil; rendered == slices.Contains(tc.held, name) {

@@ -30,11 +30,11 @@ func in(phase agentconfig.Phase, peers int, missing ...string) agentconfig.Repor
 func TestPhaseStartsWhenAllNodesReportThePrevious(t *testing.T) {
 	type reports = map[string]agentconfig.Report
 	for _, tc := range []struct {
-		why   string
-		on    bool
-		state ipsecState
-		want  agentconfig.Phase
-		says  string
+		why     string
+		on      bool
+		state   ipsecState
+		want    agentconfig.Phase
+		message string
 	}{
 		{"it is off, and stays so", false, ipsecState{ready: []string{"a", "b"}}, off, ""},
 		{"a new network has no packet in the clear", true, ipsecState{fresh: true}, require, ""},
@@ -54,9 +54,9 @@ func TestPhaseStartsWhenAllNodesReportThePrevious(t *testing.T) {
 		{"none encrypts", false, ipsecState{phase: plain, ready: []string{"a"}, reports: reports{"a": in(plain, 0)}}, off, ""},
 		{"turned on again meanwhile", true, ipsecState{phase: plain, ready: []string{"a"}}, accept, "turns IPsec on"},
 	} {
-		got, says := nextPhase(tc.on, tc.state)
-		if got != tc.want || !strings.Contains(says, tc.says) || tc.says == "" && says != "" {
-			t.Errorf("%s: phase %q, %q; want %q, %q", tc.why, got, says, tc.want, tc.says)
+		got, message := nextPhase(tc.on, tc.state)
+		if got != tc.want || !strings.Contains(message, tc.message) || tc.message == "" && message != "" {
+			t.Errorf("%s: phase %q, %q; want %q, %q", tc.why, got, message, tc.want, tc.message)
 		}
 	}
 }

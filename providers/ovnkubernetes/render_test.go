@@ -141,11 +141,11 @@ func TestOneDaemonSetWaitsForTheOther(t *testing.T) {
 	}
 	larger := []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/13", HostPrefix: 23}}
 	for _, tc := range []struct {
-		why    string
-		change func(master, node *appsv1.DaemonSet) // of what runs
-		from   string
-		held   string
-		says   string
+		why     string
+		change  func(master, node *appsv1.DaemonSet) // of what runs
+		from    string
+		held    string
+		message string
 	}{
 		{"an upgrade begins with nodes", nil, "v1.1.9", masterName, "OVN-Kubernetes waits for the new version of ovnkube on 0 of 3 nodes before it replaces ovnkube-master"},
 		{"... and masters wait for the last node", func(_, node *appsv1.DaemonSet) {
@@ -173,8 +173,8 @@ func TestOneDaemonSetWaitsForTheOther(t *testing.T) {
 			}
 			reader := fake.NewClientBuilder().WithObjects(both[0], both[1], ready("a", corev1.ConditionTrue), ready("b", corev1.ConditionTrue), ready("c", corev1.ConditionUnknown)).Build()
 			out := output(t, network(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork = larger }), reader, cluster("192.0.2.10"))
-			if !strings.Contains(out.Waiting, tc.says) || (out.Waiting == "") != (tc.says == "") {
-				t.Errorf("waiting: %q, want %q", out.Waiting, tc.says)
+			if !strings.Contains(out.Waiting, tc.message) || (out.Waiting == "") != (tc.message == "") {
+				t.Errorf("waiting: %q, want %q", out.Waiting, tc.message)
 			}
 			for _, name := range []string{masterName, nodeName} {
 				if rendered := daemonSet(t, out, name) != nil; rendered == (name == tc.held) {

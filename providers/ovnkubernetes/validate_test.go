@@ -100,8 +100,8 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 	}
 	const own = config + "."
 	for _, tc := range []struct {
-		why, field, rule, says string
-		spec                   *operatorv1.NetworkSpec
+		why, field, rule, message string
+		spec                      *operatorv1.NetworkSpec
 	}{
 		{"a collector without a port", "spec.exportNetworkFlows.netFlow.collectors[1]", "ovn-flow-collectors", "is not the IPv4 address and UDP port of a collector; write for example 192.0.2.10:2055", network(func(s *operatorv1.NetworkSpec) {
 			s.ExportNetworkFlows = &osv1.ExportNetworkFlows{NetFlow: &osv1.NetFlowConfig{Collectors: []osv1.IPPort{"192.0.2.10:2055", "192.0.2.11"}}}
@@ -175,8 +175,8 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"a word", own + "routeAdvertisements", "ovn-route-advertisements", "neither Enabled nor Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = "On" })},
 	} {
 		errs := New().Validate(tc.spec)
-		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.says) {
-			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
+		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.message) {
+			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.message)
 		}
 	}
 }
@@ -246,9 +246,9 @@ func TestDefaults(t *testing.T) {
 
 func TestCheckChange(t *testing.T) {
 	for _, tc := range []struct {
-		why        string
-		prev, next func(*osv1.OVNKubernetesConfig)
-		want, says string
+		why           string
+		prev, next    func(*osv1.OVNKubernetesConfig)
+		want, message string
 	}{
 		{"left out", func(c *osv1.OVNKubernetesConfig) { c.MTU, c.GenevePort = new(uint32(1300)), new(uint32(7000)) }, func(*osv1.OVNKubernetesConfig) {}, "", ""},
 		{"other reserved subnets", func(*osv1.OVNKubernetesConfig) {}, func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "100.66.0.0/16" }, "", ""},
@@ -264,8 +264,8 @@ func TestCheckChange(t *testing.T) {
 			}
 			continue
 		}
-		if len(errs) != 1 || errs[0].Field+" "+errs[0].Origin != config+"."+tc.want || !strings.Contains(errs[0].Detail, tc.says) {
-			t.Errorf("%s: %v, want %s with %q", tc.why, errs.ToAggregate(), tc.want, tc.says)
+		if len(errs) != 1 || errs[0].Field+" "+errs[0].Origin != config+"."+tc.want || !strings.Contains(errs[0].Detail, tc.message) {
+			t.Errorf("%s: %v, want %s with %q", tc.why, errs.ToAggregate(), tc.want, tc.message)
 		}
 	}
 }

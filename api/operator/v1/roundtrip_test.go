@@ -20,13 +20,13 @@ import (
 // Every field of OpenShift's type has one of the same JSON name here, and of a type that holds the same. What
 // is walked are the types, so that a field cannot be missed because a test object does not set it.
 func TestEveryFieldOfOpenShiftExists(t *testing.T) {
-	theirs, ours := map[string]reflect.Kind{}, map[string]reflect.Kind{}
-	collect(theirs, "", reflect.TypeFor[osv1.Network]())
+	upstream, ours := map[string]reflect.Kind{}, map[string]reflect.Kind{}
+	collect(upstream, "", reflect.TypeFor[osv1.Network]())
 	collect(ours, "", reflect.TypeFor[operatorv1.Network]())
-	if len(theirs) < 150 {
-		t.Fatalf("found only %d fields in OpenShift's type", len(theirs))
+	if len(upstream) < 150 {
+		t.Fatalf("found only %d fields in OpenShift's type", len(upstream))
 	}
-	for path, kind := range theirs {
+	for path, kind := range upstream {
 		if ours[path] != kind {
 			t.Errorf("%s: got %v, want %v", path, ours[path], kind)
 		}
@@ -77,9 +77,9 @@ func TestObjectsOfOpenShiftRoundTrip(t *testing.T) {
 				func(m *metav1.ObjectMeta, _ randfill.Continue) { m.Name = "cluster" },
 			)
 			for range row.rounds {
-				theirs := &osv1.Network{}
-				fill.Fill(theirs)
-				before := encode(t, theirs)
+				upstream := &osv1.Network{}
+				fill.Fill(upstream)
+				before := encode(t, upstream)
 				ours := &operatorv1.Network{}
 				decoder := json.NewDecoder(bytes.NewReader(before))
 				decoder.DisallowUnknownFields()

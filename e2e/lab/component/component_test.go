@@ -28,9 +28,9 @@ func TestEnsureBuildsWhatIsMissingAndLinksAll(t *testing.T) {
 	if diff := cmp.Diff("[1/1] hello v1 ... 36s\n", out.String()); diff != "" {
 		t.Error(diff)
 	}
-	said, err := exec.Command(filepath.Join(bin, "hello")).Output()
-	if err != nil || string(said) != "built-for-a-test\n" {
-		t.Errorf("it prints %q, %v: the variable was not set", said, err)
+	output, err := exec.Command(filepath.Join(bin, "hello")).Output()
+	if err != nil || string(output) != "built-for-a-test\n" {
+		t.Errorf("it prints %q, %v: the variable was not set", output, err)
 	}
 
 	out.Reset()

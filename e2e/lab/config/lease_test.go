@@ -98,14 +98,14 @@ func broadcastSocket(t *testing.T, pid int, device string) net.PacketConn {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	there, err := netns.GetFromPid(pid)
+	target, err := netns.GetFromPid(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer there.Close()
+	defer target.Close()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := netns.Set(there); err != nil {
+	if err := netns.Set(target); err != nil {
 		t.Fatal(err)
 	}
 	listen := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {

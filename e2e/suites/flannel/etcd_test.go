@@ -13,18 +13,18 @@ import (
 )
 
 // loseEtcd ends the only member of flannel's etcd, and the kubelet that would restart it.
-func loseEtcd(t *testing.T) (bringBack func(context.Context) error) {
+func loseEtcd(t *testing.T) (restore func(context.Context) error) {
 	t.Helper()
-	bringBack = func(ctx context.Context) error { _, err := lab.Lab(ctx, "start", "cp-0/kubelet"); return err }
+	restore = func(ctx context.Context) error { _, err := lab.Lab(ctx, "start", "cp-0/kubelet"); return err }
 	if _, err := lab.Lab(t.Context(), "stop", "cp-0/kubelet"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = bringBack(context.Background()) }) // harmless when the test has done it already
+	t.Cleanup(func() { _ = restore(context.Background()) }) // harmless when the test has done it already
 	killed, err := lab.Kill(t.Context(), "/usr/bin/etcd --config-file /etc/flannel-etcd")
 	if err != nil || !killed {
 		t.Fatalf("no etcd is running: %v", err)
 	}
-	return bringBack
+	return restore
 }
 
 func TestNetworkContinuesWithoutEtcdAndKeepsItsData(t *testing.T) {
@@ -38,7 +38,7 @@ func TestNetworkContinuesWithoutEtcdAndKeepsItsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bringBack := loseEtcd(t)
+	restore := loseEtcd(t)
 
 	// Commands cannot be run in a pod of a node without a kubelet.
 	unreachable := pods["cp-0"]
@@ -57,7 +57,7 @@ func TestNetworkContinuesWithoutEtcdAndKeepsItsData(t *testing.T) {
 	if err := lab.Mesh(t.Context(), pods); err != nil {
 		t.Errorf("without etcd, after a restart of an agent: %v", err)
 	}
-	if err := bringBack(t.Context()); err != nil {
+	if err := restore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, time.Minute, "etcd has its previous data", func(ctx context.Context) error {

@@ -23,11 +23,11 @@ func TestPodsStartDuringARollingUpdateOfTheAgent(t *testing.T) {
 	ns := lab.Namespace(t)
 	start := func(name string) time.Duration {
 		t.Helper()
-		begun := time.Now()
+		started := time.Now()
 		if _, err := lab.RunPod(t.Context(), kit.ServerPod(ns, name, "worker-0", nil)); err != nil {
 			t.Fatal(err)
 		}
-		return time.Since(begun)
+		return time.Since(started)
 	}
 	var before, during time.Duration
 	for i := range 3 {

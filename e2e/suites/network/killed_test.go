@@ -55,9 +55,9 @@ func TestInstallationKilledAtRandomPointsConverges(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	const most, enough = 8, 3
-	kills, begun := 0, time.Now()
-	for kills < most && (kills < enough || time.Since(begun) < 40*time.Second) {
-		if limit := 5 * time.Minute; time.Since(begun) > limit {
+	kills, start := 0, time.Now()
+	for kills < most && (kills < enough || time.Since(start) < 40*time.Second) {
+		if limit := 5 * time.Minute; time.Since(start) > limit {
 			t.Fatalf("within %s the operator was killed %d times only: it does not start", limit, kills)
 		}
 		time.Sleep(time.Duration(50+random.IntN(1500)) * time.Millisecond)

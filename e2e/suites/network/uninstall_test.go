@@ -22,9 +22,9 @@ func install(t *testing.T) {
 	if err := lab.InstallOperator(ctx); err != nil {
 		t.Fatal(err)
 	}
-	said := &strings.Builder{}
-	if err := kit.Run(ctx, said, network.Apply(lab)); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	output := &strings.Builder{}
+	if err := kit.Run(ctx, output, network.Apply(lab)); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 }
 

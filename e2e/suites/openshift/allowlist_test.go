@@ -76,13 +76,13 @@ func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
 	standard := cm.Data["allowlist.conf"]
 
 	// With all characters that a shell or Kubernetes could interpret.
-	const mine = "^net.ipv4.conf.IFNAME.rp_filter$\n^a$(HOME)$$ \"b\" 'c' \\d$"
-	writeAllowlist(t, mine)
-	kit.Eventually(t, 2*time.Minute, "every node has it", nodesHave(mine))
+	const custom = "^net.ipv4.conf.IFNAME.rp_filter$\n^a$(HOME)$$ \"b\" 'c' \\d$"
+	writeAllowlist(t, custom)
+	kit.Eventually(t, 2*time.Minute, "every node has it", nodesHave(custom))
 	if _, err := lab.Lab(t.Context(), "exec", "worker-0", "--", "sh", "-c", "echo hers >/etc/cni/tuning/allowlist.conf"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "a changed file on a node is replaced", nodesHave(mine))
+	kit.Eventually(t, time.Minute, "a changed file on a node is replaced", nodesHave(custom))
 
 	writeAllowlist(t, "^wrong($")
 	kit.Eventually(t, time.Minute, "an invalid list is reported", func(ctx context.Context) error {
@@ -91,7 +91,7 @@ func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
 	if err := lab.HasCondition(t.Context(), "Degraded", "False", "AsExpected"); err != nil {
 		t.Errorf("the network is affected: %v", err)
 	}
-	if err := nodesHave(mine)(t.Context()); err != nil {
+	if err := nodesHave(custom)(t.Context()); err != nil {
 		t.Errorf("nodes do not keep the previous list: %v", err)
 	}
 

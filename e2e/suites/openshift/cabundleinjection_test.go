@@ -90,11 +90,11 @@ func TestLabeledConfigMapGetsTheTrustBundle(t *testing.T) {
 func TestThousandConfigMapsGetANewCA(t *testing.T) {
 	kit.Full(t)
 	const namespaces, each = 10, 100 // the limit for a namespace
-	mine := map[string]bool{}
+	own := map[string]bool{}
 	var group errgroup.Group
 	for range namespaces {
 		namespace := lab.Namespace(t)
-		mine[namespace] = true
+		own[namespace] = true
 		group.Go(func() error {
 			for i := range each {
 				o := metav1.ObjectMeta{Name: fmt.Sprintf("c%d", i), Namespace: namespace, Labels: map[string]string{injectLabel: "true"}}
@@ -114,7 +114,7 @@ func TestThousandConfigMapsGetANewCA(t *testing.T) {
 		err := lab.Client.List(ctx, list, client.MatchingLabels{injectLabel: "true"})
 		found := map[string]int{}
 		for i := range list.Items {
-			if o := &list.Items[i]; mine[o.Namespace] {
+			if o := &list.Items[i]; own[o.Namespace] {
 				found[o.Annotations["network.operator.openshift.io/trusted-ca-bundle-hash"]]++
 			}
 		}

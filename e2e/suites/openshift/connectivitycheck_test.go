@@ -30,13 +30,13 @@ func reachable(ctx context.Context) error {
 			between++
 		}
 		ok := false
-		said := "has no result"
+		message := "has no result"
 		for _, condition := range c.Status.Conditions {
-			ok, said = condition.Status == metav1.ConditionTrue, condition.Message
+			ok, message = condition.Status == metav1.ConditionTrue, condition.Message
 		}
 		// An installer creates the names of load balancers; in the lab they cannot be resolved, which is reported for the component only.
 		if !ok && !strings.Contains(c.Name, "-to-load-balancer-") {
-			wrong = append(wrong, c.Name+" "+said)
+			wrong = append(wrong, c.Name+" "+message)
 		}
 	}
 	if want := 3 * 2; between != want || len(wrong) > 0 {
@@ -87,11 +87,11 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 			}
 		}
 	})
-	begun := time.Now()
+	start := time.Now()
 	kit.Eventually(t, 6*time.Minute, "the node is named", func(ctx context.Context) error {
 		return lab.HasCondition(ctx, "NetworkDiagnosticsDegraded", "True", "NodeUnreachable", "Node worker-1", "cannot be reached from pods on cp-0 and worker-0")
 	})
-	t.Logf("named after %s", time.Since(begun).Round(time.Second))
+	t.Logf("named after %s", time.Since(start).Round(time.Second))
 	n, err := lab.Network(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 	if c := kit.Condition(n, "NetworkDiagnosticsDegraded"); strings.Contains(c.Message, "Node cp-0") || strings.Contains(c.Message, "Node worker-0") {
 		t.Errorf("other nodes are named, too: %s", c.Message)
 	}
-	begun = time.Now()
+	start = time.Now()
 	if err := plug(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 		}
 		return nil
 	})
-	t.Logf("cleared after %s", time.Since(begun).Round(time.Second))
+	t.Logf("cleared after %s", time.Since(start).Round(time.Second))
 	if err := lab.WaitSettled(t.Context(), 3*time.Minute); err != nil {
 		t.Error(err)
 	}

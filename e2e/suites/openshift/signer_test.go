@@ -150,17 +150,17 @@ func TestNodeCertificateIsSignedAndForgedRequestsAreDenied(t *testing.T) {
 	if life := issued[0].NotAfter.Sub(issued[0].NotBefore); life > 30*24*time.Hour || issued[0].IsCA || issued[0].Subject.CommonName != "worker-0" {
 		t.Errorf("%s is valid for %s", issued[0].Subject, life)
 	}
-	for _, lie := range []struct {
-		request      x509.CertificateRequest
-		reason, says string
+	for _, forgery := range []struct {
+		request         x509.CertificateRequest
+		reason, message string
 	}{
 		{x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-1"}}, "CSRInvalidCommonName", `denied: requested CN "worker-1" but requester is node "worker-0"`},
 		{x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-0"}, DNSNames: []string{"kubernetes"}}, "CSRInvalidSubjectAltName", `requested DNS name "kubernetes"`},
 		{x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-0"}, IPAddresses: []net.IP{net.IPv4(10, 89, 0, 11)}}, "CSRInvalidSubjectAltName", `requested IP address "10.89.0.11"`},
 		{x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-0", Organization: []string{"system:masters"}}}, "CSRInvalidSubject", `requested organization "system:masters"`},
 	} {
-		request, _ := nodeRequest(t, lie.request)
-		denied(t, nodeCreates(t, kubeconfig, request), lie.reason, lie.says)
+		request, _ := nodeRequest(t, forgery.request)
+		denied(t, nodeCreates(t, kubeconfig, request), forgery.reason, forgery.message)
 	}
 	// An administrator is no node.
 	denied(t, nodeCreates(t, lab.Kubeconfig(), good), "CSRInvalidUser", "is not system:ovn-node:<existing node> in group system:ovn-nodes")
@@ -170,7 +170,7 @@ func TestNodeCertificateIsSignedAndForgedRequestsAreDenied(t *testing.T) {
 	}
 }
 
-func denied(t *testing.T, name, reason, says string) {
+func denied(t *testing.T, name, reason, message string) {
 	t.Helper()
 	kit.Eventually(t, time.Minute, "it is denied", func(ctx context.Context) error {
 		var csr certificatesv1.CertificateSigningRequest
@@ -178,7 +178,7 @@ func denied(t *testing.T, name, reason, says string) {
 			return err
 		}
 		for _, c := range csr.Status.Conditions {
-			if c.Type == certificatesv1.CertificateDenied && c.Reason == reason && strings.Contains(c.Message, says) && len(csr.Status.Certificate) == 0 {
+			if c.Type == certificatesv1.CertificateDenied && c.Reason == reason && strings.Contains(c.Message, message) && len(csr.Status.Certificate) == 0 {
 				return nil
 			}
 		}

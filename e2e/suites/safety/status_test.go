@@ -32,9 +32,9 @@ func (r row) is(table string) error {
 				return fmt.Errorf("%s: column %d is %q, want %q", r.name, i+1, cells[i], want)
 			}
 		}
-		said := strings.Join(cells[6:], "")
-		if i := slices.IndexFunc(r.message, func(word string) bool { return !strings.Contains(said, word) }); i >= 0 {
-			return fmt.Errorf("%s: the message does not contain %q: %q", r.name, r.message[i], said)
+		text := strings.Join(cells[6:], "")
+		if i := slices.IndexFunc(r.message, func(word string) bool { return !strings.Contains(text, word) }); i >= 0 {
+			return fmt.Errorf("%s: the message does not contain %q: %q", r.name, r.message[i], text)
 		}
 		return nil
 	}

@@ -9,10 +9,10 @@ import (
 
 func TestReportPrintsEachErrorOnceAndReturnsItsStatus(t *testing.T) {
 	for _, c := range []struct {
-		why    string
-		err    error
-		status int
-		says   string
+		why     string
+		err     error
+		status  int
+		message string
 	}{
 		{"nothing went wrong", nil, OK, ""},
 		{"a wrong call is unusable input", errors.New("unknown flag: --x"), Unusable, "cno: unknown flag: --x\n"},
@@ -21,8 +21,8 @@ func TestReportPrintsEachErrorOnceAndReturnsItsStatus(t *testing.T) {
 		{"a wrapped status counts", fmt.Errorf("run: %w", &Code{Status: Refused}), Refused, ""},
 	} {
 		var out strings.Builder
-		if got := Report(&out, "cno", c.err); got != c.status || out.String() != c.says {
-			t.Errorf("%s: status %d, printed %q; want %d, %q", c.why, got, out.String(), c.status, c.says)
+		if got := Report(&out, "cno", c.err); got != c.status || out.String() != c.message {
+			t.Errorf("%s: status %d, printed %q; want %d, %q", c.why, got, out.String(), c.status, c.message)
 		}
 	}
 }

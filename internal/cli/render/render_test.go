@@ -106,11 +106,11 @@ func TestStatusesDistinguishRefusedFromUnusable(t *testing.T) {
 	}
 	replace := func(old, updated string) string { return strings.Replace(string(network), old, updated, 1) }
 	for _, c := range []struct {
-		why    string
-		stdin  string
-		args   []string
-		status int
-		says   string
+		why     string
+		stdin   string
+		args    []string
+		status  int
+		message string
 	}{
 		{"an invalid pool", replace("10.244.0.0/16", "10.244.0/16"), []string{"-f", "-"}, exit.Refused, "is not a CIDR"},
 		{"a change of the pool that is applied", replace("10.244.0.0/16", "10.245.0.0/16"),
@@ -132,8 +132,8 @@ func TestStatusesDistinguishRefusedFromUnusable(t *testing.T) {
 		{"a directory that cannot be made", string(network), []string{"-f", "-", "--out", "/dev/null/x/"}, exit.Unusable, "not a directory"},
 	} {
 		status, _, stderr := render(c.stdin, c.args...)
-		if status != c.status || !strings.Contains(stderr, c.says) {
-			t.Errorf("%s: status %d, %q; want %d, %q", c.why, status, stderr, c.status, c.says)
+		if status != c.status || !strings.Contains(stderr, c.message) {
+			t.Errorf("%s: status %d, %q; want %d, %q", c.why, status, stderr, c.status, c.message)
 		}
 	}
 }

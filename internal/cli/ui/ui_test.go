@@ -19,9 +19,9 @@ func TestErrorsAreOneSentence(t *testing.T) {
 	}
 	without := w.kubeconfig(w.server.User(t, "without-permissions"))
 	for _, row := range []struct {
-		why  string
-		args []string
-		says string
+		why     string
+		args    []string
+		message string
 	}{
 		{"a user without permissions", []string{"--kubeconfig", without}, "this user has no permission to get, list and watch networks.operator.openshift.io"},
 		{"no kubeconfig", []string{"--kubeconfig", "/nowhere"}, "read kubeconfig"},
@@ -34,7 +34,7 @@ func TestErrorsAreOneSentence(t *testing.T) {
 		{"an unknown flag", []string{"--listen", "0.0.0.0"}, "unknown flag"},
 	} {
 		status, out, stderr := run(t, row.args...)
-		if status != exit.Unusable || out != "" || !strings.Contains(stderr, row.says) || strings.Count(stderr, "\n") != 1 {
+		if status != exit.Unusable || out != "" || !strings.Contains(stderr, row.message) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: status %d\n%s%s", row.why, status, out, stderr)
 		}
 	}

@@ -58,7 +58,7 @@ func TestMistakesAreFoundWithoutACluster(t *testing.T) {
 	for _, row := range []struct {
 		why, text string
 		status    int
-		says      []string
+		message   []string
 	}{
 		{"a directory of another etcd", managed("dataDir: /var/lib/etcd").yaml(), exit.Refused, []string{"etcd.managed.dataDir", "shares /var/lib/etcd with other programs", "e.g. /var/lib/cno/flannel-etcd"}},
 		{"a directory of Kubernetes", managed("dataDir: /etc/kubernetes").yaml(), exit.Refused, []string{"etcd.managed.dataDir", "shares /etc with other programs"}},
@@ -110,7 +110,7 @@ func TestMistakesAreFoundWithoutACluster(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %.500s%s", row.why, status, row.status, out, stderr)
 			continue
 		}
-		for _, want := range row.says {
+		for _, want := range row.message {
 			if !strings.Contains(out+stderr, want) {
 				t.Errorf("%s: got %.500s%s, want %q", row.why, out, stderr, want)
 			}

@@ -157,12 +157,12 @@ func TestListIsInstalledOnNodesAndRestored(t *testing.T) {
 		t.Error("no one needs the DaemonSet any more")
 	}
 	c.run()
-	var said []string
+	var reasons []string
 	for _, e := range c.events {
-		said = append(said, strings.SplitN(e, ":", 2)[0])
+		reasons = append(reasons, strings.SplitN(e, ":", 2)[0])
 	}
 	want := []string{"Normal Distributed", "Warning InvalidAllowlist", "Normal Distributed", "Normal Distributed"}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("%s\n%q", diff, c.events)
 	}
 }

@@ -49,8 +49,8 @@ func configMap(list string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{Data: map[string]string{key: list}}
 }
 
-// bringing returns a DaemonSet that has distributed a list to some of three nodes, and was created some time before noon.
-func bringing(t testing.TB, list string, to int32, ago time.Duration) *appsv1.DaemonSet {
+// installing returns a DaemonSet that has distributed a list to some of three nodes, and was created some time before noon.
+func installing(t testing.TB, list string, to int32, ago time.Duration) *appsv1.DaemonSet {
 	t.Helper()
 	object, err := daemonSet(list, settings{Image: "i", Since: noon.Add(-ago)})
 	if err != nil {
@@ -70,13 +70,13 @@ func TestEveryStateHasItsStep(t *testing.T) {
 	const custom = "^mine$"
 	pulling := corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker-1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "allowlist", Image: "i", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}}
-	newer := bringing(t, custom, 3, time.Hour)
+	newer := installing(t, custom, 3, time.Hour)
 	newer.Generation = 2
 	for _, row := range []struct {
 		why          string
 		observation  observation
 		create       string
-		bring        string // "" is nothing
+		install      string // "" is nothing
 		remove       bool
 		finding      string // reason and a part of the message of the finding
 		requeueAfter time.Duration
@@ -86,22 +86,22 @@ func TestEveryStateHasItsStep(t *testing.T) {
 		{why: "of what Multus installs", observation: observation{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
 		{why: "unless that is wrong", observation: observation{Multus: true, Image: "i", Default: configMap("(")}, create: defaultValue},
 		{why: "the default needs no one", observation: observation{Multus: true, List: configMap("\n" + defaultValue + "\n")}},
-		{why: "another list is installed on nodes", observation: observation{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, finding: "Distributing the list is being distributed"},
+		{why: "another list is installed on nodes", observation: observation{Multus: true, Image: "i", List: configMap(custom)}, install: custom, finding: "Distributing the list is being distributed"},
 		{why: "there is no image to install it", observation: observation{Multus: true, List: configMap(custom)}, finding: "NoImage set MULTUS_IMAGE"},
-		{why: "some nodes have it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},
-			bring: custom, finding: "Distributing 2 of 3 nodes have the list (worker-1: ImagePullBackOff", requeueAfter: distributeTimeout - time.Minute},
-		{why: "some nodes do not get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, distributeTimeout), Pods: []corev1.Pod{pulling}},
-			bring: custom, finding: "AllowlistNotDistributed worker-1"},
-		{why: "all nodes have it, and those that come later get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: custom},
-		{why: "a change that has not been looked at", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: newer}, bring: custom, finding: "AllowlistNotDistributed 3 of 3"},
-		{why: "it changes again", observation: observation{Multus: true, Image: "i", List: configMap("^new$"), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: "^new$", finding: "Distributing"},
-		{why: "a mistake leaves nodes as they are", observation: observation{Multus: true, Image: "i", List: configMap("("), DaemonSet: bringing(t, custom, 3, time.Hour)}, finding: "InvalidAllowlist nodes keep their current list"},
-		{why: "deleted, the default is restored on nodes, too", observation: observation{Multus: true, Image: "i", DaemonSet: bringing(t, custom, 3, time.Hour)},
-			create: defaultValue, bring: defaultValue, finding: "Distributing"},
-		{why: "not all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: bringing(t, defaultValue, 2, 0)}, bring: defaultValue, finding: "Distributing 2 of 3", requeueAfter: distributeTimeout},
-		{why: "all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: bringing(t, defaultValue, 3, time.Minute)}, remove: true},
-		{why: "what OpenShift's operator has left", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: &appsv1.DaemonSet{}}, bring: defaultValue, finding: "Distributing"},
-		{why: "an empty list is one", observation: observation{Multus: true, Image: "i", List: configMap(""), DaemonSet: &appsv1.DaemonSet{}}, bring: "", finding: "Distributing"},
+		{why: "some nodes have it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: installing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},
+			install: custom, finding: "Distributing 2 of 3 nodes have the list (worker-1: ImagePullBackOff", requeueAfter: distributeTimeout - time.Minute},
+		{why: "some nodes do not get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: installing(t, custom, 2, distributeTimeout), Pods: []corev1.Pod{pulling}},
+			install: custom, finding: "AllowlistNotDistributed worker-1"},
+		{why: "all nodes have it, and those that come later get it", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: installing(t, custom, 3, time.Hour)}, install: custom},
+		{why: "a change that has not been looked at", observation: observation{Multus: true, Image: "i", List: configMap(custom), DaemonSet: newer}, install: custom, finding: "AllowlistNotDistributed 3 of 3"},
+		{why: "it changes again", observation: observation{Multus: true, Image: "i", List: configMap("^new$"), DaemonSet: installing(t, custom, 3, time.Hour)}, install: "^new$", finding: "Distributing"},
+		{why: "a mistake leaves nodes as they are", observation: observation{Multus: true, Image: "i", List: configMap("("), DaemonSet: installing(t, custom, 3, time.Hour)}, finding: "InvalidAllowlist nodes keep their current list"},
+		{why: "deleted, the default is restored on nodes, too", observation: observation{Multus: true, Image: "i", DaemonSet: installing(t, custom, 3, time.Hour)},
+			create: defaultValue, install: defaultValue, finding: "Distributing"},
+		{why: "not all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: installing(t, defaultValue, 2, 0)}, install: defaultValue, finding: "Distributing 2 of 3", requeueAfter: distributeTimeout},
+		{why: "all nodes have it back", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: installing(t, defaultValue, 3, time.Minute)}, remove: true},
+		{why: "what OpenShift's operator has left", observation: observation{Multus: true, Image: "i", List: configMap(defaultValue), DaemonSet: &appsv1.DaemonSet{}}, install: defaultValue, finding: "Distributing"},
+		{why: "an empty list is one", observation: observation{Multus: true, Image: "i", List: configMap(""), DaemonSet: &appsv1.DaemonSet{}}, install: "", finding: "Distributing"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			row.observation.Now = noon
@@ -112,7 +112,7 @@ func TestEveryStateHasItsStep(t *testing.T) {
 			if diff := cmp.Diff(row.create, deref(d.Create)); diff != "" {
 				t.Error("created", diff)
 			}
-			if diff := cmp.Diff(row.bring, deref(d.Distribute)); diff != "" {
+			if diff := cmp.Diff(row.install, deref(d.Distribute)); diff != "" {
 				t.Error("brought", diff)
 			}
 			if d.Remove != row.remove || d.RequeueAfter != row.requeueAfter {

@@ -115,7 +115,7 @@ func (w *cluster) slice(service string, port int32, addresses map[string]string)
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Port: &port}},
 	}
 	for _, node := range []string{"a", "b", "c"} {
-		if address, there := addresses[node]; there {
+		if address, ok := addresses[node]; ok {
 			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, NodeName: &node,
 				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: service + "-" + node}})
 		}

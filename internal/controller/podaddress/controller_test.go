@@ -85,9 +85,9 @@ func TestThePodOfANodeWithANewAddressIsReplaced(t *testing.T) {
 		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}}})
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(network, agents, moved, stays, other).Build()
-	said, board, now := &recorded{}, &report.Board{}, time.Unix(10_000, 0)
+	recorder, board, now := &recorded{}, &report.Board{}, time.Unix(10_000, 0)
 	c := &Controller{
-		Client: api, Operands: api, Board: board, Events: said, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Client: api, Operands: api, Board: board, Events: recorder, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		Nodes: func(context.Context) ([]*corev1.Node, error) { return nodes, nil },
 		Pods: func(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod)) error {
 			pods := &corev1.PodList{}
@@ -131,7 +131,7 @@ func TestThePodOfANodeWithANewAddressIsReplaced(t *testing.T) {
 	}
 	step("the pod of the operand alone is replaced", 0, true, []string{"agent-stays", "other-moved"})
 	step("nothing is left to do", interval, false, []string{"agent-stays", "other-moved"})
-	if want := []string{"PodReplaced: replaced pod agent-moved of DaemonSet \"operands/agent\": node moved no longer has its address 192.0.2.1"}; !slices.Equal(*said, want) {
-		t.Errorf("it reports %q", *said)
+	if want := []string{"PodReplaced: replaced pod agent-moved of DaemonSet \"operands/agent\": node moved no longer has its address 192.0.2.1"}; !slices.Equal(*recorder, want) {
+		t.Errorf("it reports %q", *recorder)
 	}
 }

@@ -26,7 +26,7 @@ func TestExamplesInTheDocumentHaveTheirProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged := 0
+	checked := 0
 	for _, block := range blocks {
 		objects, err := block.Objects()
 		if err != nil || !strings.HasSuffix(block.File, "/proxyconfig.md") {
@@ -50,10 +50,10 @@ func TestExamplesInTheDocumentHaveTheirProblems(t *testing.T) {
 			if diff := cmp.Diff(block.Answer, got); diff != "" {
 				t.Errorf("%s:\n%s", block, diff)
 			}
-			judged++
+			checked++
 		}
 	}
-	if judged != 2 {
-		t.Errorf("%d examples were judged", judged)
+	if checked != 2 {
+		t.Errorf("%d examples were judged", checked)
 	}
 }

@@ -356,14 +356,14 @@ func TestALostCAIsReplacedWithoutARejectedCertificate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := range steps {
-				loseAuthority(t, at, [...]string{"abc", "cab", "bca"}[at/3%3], disturb)
+				loseCA(t, at, [...]string{"abc", "cab", "bca"}[at/3%3], disturb)
 			}
 		})
 	}
 }
 
-// loseAuthority deletes the CA of a model, and disturbs what follows at one of its steps.
-func loseAuthority(t *testing.T, at int, order string, disturb func(*model)) {
+// loseCA deletes the CA of a model, and disturbs what follows at one of its steps.
+func loseCA(t *testing.T, at int, order string, disturb func(*model)) {
 	t.Helper()
 	m := newModel(t)
 	defer m.loop.Close()

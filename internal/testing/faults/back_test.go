@@ -47,20 +47,20 @@ func (c *cluster) backAndForth(begin int) {
 		c.stop(p)
 		from, to, k := n%2, (n+1)%2, max(0, begin+2*(n-1))
 		c.edit(sides[to])
-		var died bool
-		if p, died = c.succeed(k, want[from], want[to]); died {
+		var killed bool
+		if p, killed = c.succeed(k, want[from], want[to]); killed {
 			alive = 0
 		} else {
 			alive++
 		}
 		// An install and the way to either side were the first three.
-		c.remembers(fmt.Sprintf("death after write %d", k), 4+n)
+		c.historyReaches(fmt.Sprintf("death after write %d", k), 4+n)
 	}
 }
 
-// remembers waits until the history reports revisions up to a number as it does when no one dies: each went to the other
+// historyReaches waits until the history reports revisions up to a number as it does when no one dies: each went to the other
 // side than the one before, was the next one, and was seen to work.
-func (c *cluster) remembers(after string, last int) {
+func (c *cluster) historyReaches(after string, last int) {
 	c.Helper()
 	var want []string
 	for number := last - applied.MaxRevisions + 1; number <= last; number++ {

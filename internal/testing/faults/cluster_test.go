@@ -153,19 +153,19 @@ func (c *cluster) stop(p *process) {
 // takes long.
 func (c *cluster) eventually(what string, wrong func() string) {
 	c.Helper()
-	begun := time.Now()
-	noted := begun
+	started := time.Now()
+	noted := started
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		last := wrong()
 		if last == "" {
 			return
 		}
-		if time.Since(begun) > limit {
+		if time.Since(started) > limit {
 			c.Fatalf("not within %s: %s: %s", limit, what, last)
 		}
 		if time.Since(noted) > patience {
 			noted = time.Now()
-			c.Logf("%s: waiting for: %s: %s", time.Since(begun).Round(time.Second), what, firstLine(last))
+			c.Logf("%s: waiting for: %s: %s", time.Since(started).Round(time.Second), what, firstLine(last))
 		}
 		time.Sleep(wait)
 	}

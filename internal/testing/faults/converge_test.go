@@ -76,19 +76,19 @@ func lacks(path string, want, have any) string {
 	switch want := want.(type) {
 	case nil:
 	case map[string]any:
-		there, _ := have.(map[string]any)
+		existing, _ := have.(map[string]any)
 		for key, value := range want {
-			if missing := lacks(path+"."+key, value, there[key]); missing != "" {
+			if missing := lacks(path+"."+key, value, existing[key]); missing != "" {
 				return missing
 			}
 		}
 	case []any:
-		there, _ := have.([]any)
+		existing, _ := have.([]any)
 		for i, value := range want {
-			if i >= len(there) {
+			if i >= len(existing) {
 				return fmt.Sprintf("%s[%d] is not recorded", path, i)
 			}
-			if missing := lacks(fmt.Sprintf("%s[%d]", path, i), value, there[i]); missing != "" {
+			if missing := lacks(fmt.Sprintf("%s[%d]", path, i), value, existing[i]); missing != "" {
 				return missing
 			}
 		}
@@ -209,11 +209,11 @@ func TestOperatorKilledDuringAnInstallConverges(t *testing.T) {
 			c := newCluster(t)
 			c.create(row.network())
 			want, p := c.undisturbed()
-			for k, died := c.firstDeath(row.apart), true; died; k += row.apart {
+			for k, killed := c.firstDeath(row.apart), true; killed; k += row.apart {
 				c.stop(p)
 				c.clear()
 				c.create(row.network())
-				p, died = c.succeed(k, nil, want)
+				p, killed = c.succeed(k, nil, want)
 			}
 		})
 	}
@@ -232,23 +232,23 @@ func TestOperatorKilledDuringAChangeConverges(t *testing.T) {
 	if len(want) >= len(before) {
 		t.Fatalf("%d objects before, and %d without kube-proxy", len(before), len(want))
 	}
-	for k, died := c.firstDeath(apart), true; died; k += apart {
+	for k, killed := c.firstDeath(apart), true; killed; k += apart {
 		c.stop(p)
 		c.clear()
 		before = c.goTo(install)
 		change()
-		p, died = c.succeed(k, before, want)
+		p, killed = c.succeed(k, before, want)
 	}
 }
 
 // succeed has an operator die after k writes and another one take its place, which it returns, and whether the first did
 // die before it had nothing more to do. before and want are the states without and with what is asked for.
-func (c *cluster) succeed(k int, before, want map[string]string) (heir *process, died bool) {
+func (c *cluster) succeed(k int, before, want map[string]string) (heir *process, killed bool) {
 	c.Helper()
 	victim := c.start(faults.NewLine(faults.DeadAfter(k)))
 	c.eventually("the victim dies, or has nothing more to do", func() string {
-		died = victim.line.Writes() > k || k > 0 && victim.line.Writes() == k
-		if died {
+		killed = victim.line.Writes() > k || k > 0 && victim.line.Writes() == k
+		if killed {
 			return ""
 		}
 		return c.busy(victim)
@@ -258,10 +258,10 @@ func (c *cluster) succeed(k int, before, want map[string]string) (heir *process,
 	c.recordIsTrue(before, want, after)
 	heir = c.start(faults.NewLine(nil))
 	c.reaches(heir, want, after)
-	if !died {
+	if !killed {
 		c.Logf("no more than %d writes", k)
 	}
-	return heir, died
+	return heir, killed
 }
 
 // goTo has an undisturbed operator do what a step asks for, and returns the state after it.
@@ -289,13 +289,13 @@ func (c *cluster) recordIsTrue(before, after map[string]string, when string) {
 		if same(before) {
 			want = before
 		}
-		there := operands(live)
+		existing := operands(live)
 		for key, text := range operands(want) {
-			if diff := cmp.Diff(text, there[key]); diff != "" {
+			if diff := cmp.Diff(text, existing[key]); diff != "" {
 				c.Errorf("%s: the record has it as applied, and of %s: -wanted +existing:\n%s", when, key, diff)
 			}
 		}
-		for key := range there { // what is not wanted any more goes when the rest works
+		for key := range existing { // what is not wanted any more goes when the rest works
 			if want[key] == "" && before[key] == "" {
 				c.Errorf("%s: %s is of neither configuration", when, key)
 			}

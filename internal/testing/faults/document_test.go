@@ -18,7 +18,7 @@ func TestEveryTestOfTheDocumentExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := map[string]bool{}
+	exists := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "_output" || d.Name() == ".git") {
@@ -29,7 +29,7 @@ func TestEveryTestOfTheDocumentExists(t *testing.T) {
 		}
 		source, err := os.ReadFile(path)
 		for _, found := range function.FindAllSubmatch(source, -1) {
-			there[string(found[1])] = true
+			exists[string(found[1])] = true
 		}
 		return err
 	})
@@ -51,7 +51,7 @@ func TestEveryTestOfTheDocumentExists(t *testing.T) {
 			t.Errorf("row %d names no test", rows)
 		}
 		for _, n := range names {
-			if !there[string(n[1])] {
+			if !exists[string(n[1])] {
 				t.Errorf("row %d names %s, which does not exist", rows, n[1])
 			}
 		}

@@ -118,7 +118,7 @@ func TestFullEtcdIsWaitedFor(t *testing.T) {
 	}
 	c.drain(etcd)
 	c.reaches(p, want, "the etcd was full")
-	if said := c.condition("Degraded"); strings.HasPrefix(said, "True") {
-		t.Errorf("Degraded: %s", said)
+	if degraded := c.condition("Degraded"); strings.HasPrefix(degraded, "True") {
+		t.Errorf("Degraded: %s", degraded)
 	}
 }

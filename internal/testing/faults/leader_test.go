@@ -112,10 +112,10 @@ func TestSuspendedLeaderIsReplaced(t *testing.T) {
 		}
 		return ""
 	})
-	begun := time.Now()
+	started := time.Now()
 	heir := c.start(faults.NewLine(nil), withLease)
 	c.reaches(heir, want, "the leader stopped")
-	t.Logf("%s after the leader stopped, another has finished", time.Since(begun).Round(time.Millisecond))
+	t.Logf("%s after the leader stopped, another has finished", time.Since(started).Round(time.Millisecond))
 
 	awake := time.Now()
 	if err := first.Process.Signal(syscall.SIGCONT); err != nil {

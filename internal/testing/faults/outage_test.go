@@ -78,8 +78,8 @@ func TestUnavailableAPIServerIsWaitedFor(t *testing.T) {
 			})
 			t.Logf("%s after the API server was back it is applied", time.Since(back).Round(time.Millisecond))
 			c.eventually("the status reports it", func() string {
-				if said := c.condition("Degraded"); strings.HasPrefix(said, "True") {
-					t.Errorf("Degraded: %s", said)
+				if degraded := c.condition("Degraded"); strings.HasPrefix(degraded, "True") {
+					t.Errorf("Degraded: %s", degraded)
 				}
 				if n := c.network(); n.Status.ObservedGeneration != n.Generation {
 					return "it is not"

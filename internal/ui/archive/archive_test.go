@@ -89,10 +89,10 @@ func TestHostileAndDamagedArchivesAreRefusedInOneSentence(t *testing.T) {
 	changed := bytes.Clone(whole)
 	changed[len(changed)/2] ^= 0xff
 	for _, row := range []struct {
-		why  string
-		data []byte
-		want error
-		says string
+		why     string
+		data    []byte
+		want    error
+		message string
 	}{
 		{"nothing", nil, ErrDamaged, ""},
 		{"a text", []byte("hello"), ErrDamaged, ""},
@@ -117,7 +117,7 @@ func TestHostileAndDamagedArchivesAreRefusedInOneSentence(t *testing.T) {
 		{"too many files", packed(t, append([]file{report}, many(maxFiles)...)...), ErrHostile, "files"},
 	} {
 		_, err := Read(bytes.NewReader(row.data))
-		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.message) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", row.why, err)
 		}
 	}

@@ -58,11 +58,11 @@ func pod(namespace, name, node string, ready corev1.ConditionStatus, ips ...stri
 func TestStateOfANodeIsItsWorstProblem(t *testing.T) {
 	cordoned := func(n *corev1.Node) { n.Spec.Unschedulable = true }
 	for _, row := range []struct {
-		why   string
-		node  *corev1.Node
-		pods  []client.Object
-		state string
-		says  string
+		why     string
+		node    *corev1.Node
+		pods    []client.Object
+		state   string
+		message string
 	}{
 		{"it works", node("a", "True"), []client.Object{pod("ns", "p", "a", "True")}, NodeReady, ""},
 		{"it never reported", node("a", ""), nil, NodeDown, "its kubelet has never reported"},
@@ -75,7 +75,7 @@ func TestStateOfANodeIsItsWorstProblem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := page.Nodes[0]; n.State != row.state || n.Why != row.says || page.Counts[row.state] != 1 {
+		if n := page.Nodes[0]; n.State != row.state || n.Why != row.message || page.Counts[row.state] != 1 {
 			t.Errorf("%s: %s, %q", row.why, n.State, n.Why)
 		}
 	}

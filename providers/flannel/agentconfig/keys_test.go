@@ -29,9 +29,9 @@ func TestSubnetKeysMatchFlannel(t *testing.T) {
 		if want := prefix + "/subnets/" + tt.want; got != want {
 			t.Errorf("SubnetKey(%s, %s) = %s, want %s", tt.v4, tt.v6, got, want)
 		}
-		theirs := subnet.MakeSubnetKey(ip.IP4Net{IP: ip.FromIP(v4.Addr().AsSlice()), PrefixLen: uint(v4.Bits())}, flannel6)
-		if theirs != tt.want {
-			t.Errorf("flannel writes %s, ours is %s", theirs, tt.want)
+		upstream := subnet.MakeSubnetKey(ip.IP4Net{IP: ip.FromIP(v4.Addr().AsSlice()), PrefixLen: uint(v4.Bits())}, flannel6)
+		if upstream != tt.want {
+			t.Errorf("flannel writes %s, ours is %s", upstream, tt.want)
 		}
 		if a, b, ok := agentconfig.ParseSubnetKey(prefix, got); !ok || a != v4 || b != v6 {
 			t.Errorf("ParseSubnetKey(%s) = %s, %s, %v", got, a, b, ok)

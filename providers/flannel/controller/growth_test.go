@@ -30,28 +30,28 @@ func TestTheNetworkGrowsInEtcdOnceEveryNodeKnowsIt(t *testing.T) {
 	}
 
 	w.spec.ClusterNetwork[0].CIDR = "10.128.0.0/12"
-	knows := func(node, subnet, address string) {
+	observe := func(node, subnet, address string) {
 		tell(t, etcd, agentconfig.AgentStatus{Node: node, Ready: true, Backend: "host-gw", Interface: "eth0", Network: netip.MustParsePrefix("10.128.0.0/12"),
 			Subnet: netip.MustParsePrefix(subnet), PublicIP: netip.MustParseAddr(address)})
 	}
-	says := func(words ...string) bool {
+	hasMessage := func(words ...string) bool {
 		return slices.ContainsFunc(w.Findings, func(f status.Finding) bool {
 			return f.Effect == status.Progressing && f.Reason == "PoolGrows" &&
 				!slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(f.Message, word) })
 		})
 	}
 	w.Until("both nodes are waited for, and not the one that is away", func() bool {
-		return says("from 10.128.0.0/14 to 10.128.0.0/12", "2 nodes remaining (one and two)")
+		return hasMessage("from 10.128.0.0/14 to 10.128.0.0/12", "2 nodes remaining (one and two)")
 	})
-	knows("one", "10.128.2.0/23", "127.0.1.1")
+	observe("one", "10.128.2.0/23", "127.0.1.1")
 	w.Restart() // the operator is killed in between
-	w.Until("the last one is waited for", func() bool { return says("1 node remaining (two)") })
+	w.Until("the last one is waited for", func() bool { return hasMessage("1 node remaining (two)") })
 	if config := kept(t, etcd)["config"]; !strings.Contains(config, old) {
 		t.Fatalf("subnets of what is new are given out although node two does not know it: %s", config)
 	}
-	knows("two", "10.128.4.0/23", "127.0.1.2")
+	observe("two", "10.128.4.0/23", "127.0.1.2")
 	w.Until("the network has grown", func() bool { return strings.Contains(kept(t, etcd)["config"], grown) })
-	w.Until("nothing is waited for", func() bool { return len(w.Findings) == 0 || !says() })
+	w.Until("nothing is waited for", func() bool { return len(w.Findings) == 0 || !hasMessage() })
 	if all := kept(t, etcd); all["subnets/10.128.2.0-23"] == "" || all["subnets/10.128.4.0-23"] == "" || all["subnets/10.128.6.0-23"] == "" {
 		t.Errorf("a subnet was deleted: %v", all)
 	}

@@ -138,13 +138,13 @@ func TestALeaseOfAnotherNodeIsNotDeleted(t *testing.T) {
 
 func TestThePrefixOfAnotherClusterIsNotChanged(t *testing.T) {
 	w, etcd := plain(t)
-	const theirs = `{"Network":"10.0.0.0/8","SubnetLen":24,"Backend":{"Type":"vxlan"}}`
-	put(t, etcd, prefix+"/config", []byte(theirs))
+	const foreign = `{"Network":"10.0.0.0/8","SubnetLen":24,"Backend":{"Type":"vxlan"}}`
+	put(t, etcd, prefix+"/config", []byte(foreign))
 	put(t, etcd, prefix+"/subnets/10.1.2.0-24", []byte(`{"PublicIP":"203.0.113.7","BackendType":"vxlan"}`))
 	w.Until("it is reported", func() bool {
 		return strings.Contains(w.Message("EtcdPrefixInUse"), "for the network 10.0.0.0/8 with subnets of length 24, and nodes that are not of this cluster use it (203.0.113.7 has 10.1.2.0/24)")
 	})
-	if got := kept(t, etcd)["config"]; got != theirs {
+	if got := kept(t, etcd)["config"]; got != foreign {
 		t.Fatalf("it was overwritten by %s", got)
 	}
 	if _, err := etcd.Commit(t.Context(), etcdclient.Change{Delete: []string{prefix + "/subnets/10.1.2.0-24"}}); err != nil {

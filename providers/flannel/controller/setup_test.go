@@ -33,11 +33,11 @@ func TestReportsOfAgentsTriggerAReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var said []status.Finding
+	var findings []status.Finding
 	loop := New(Deps{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace, Report: func(f ...status.Finding) {
 		mu.Lock()
 		defer mu.Unlock()
-		said = f
+		findings = f
 	}})
 	if err := loop.setup(mgr); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestReportsOfAgentsTriggerAReconcile(t *testing.T) {
 	soon(t, "the complaint is reported", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(said) == 1 && strings.Contains(said[0].Message, "node n: nft is missing")
+		return len(findings) == 1 && strings.Contains(findings[0].Message, "node n: nft is missing")
 	})
 	config := &corev1.ConfigMap{}
 	config.Namespace, config.Name = record.Namespace, record.ConfigMap
@@ -66,7 +66,7 @@ func TestReportsOfAgentsTriggerAReconcile(t *testing.T) {
 	soon(t, "nothing is reported for a deleted network", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(said) == 0
+		return len(findings) == 0
 	})
 }
 

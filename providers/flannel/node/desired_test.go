@@ -119,9 +119,9 @@ func TestHostGWRoutesMatchFlannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs := network.(*backend.RouteNetwork).GetRoute(flannelLease(l.IPv4, l.IPv6, l.Attrs))
-	if theirs.Dst.String() != ours.To.String() || theirs.Gw.String() != ours.Via.String() || theirs.LinkIndex != ext.Index {
-		t.Errorf("flannel would set %v, we %v", theirs, ours)
+	upstream := network.(*backend.RouteNetwork).GetRoute(flannelLease(l.IPv4, l.IPv6, l.Attrs))
+	if upstream.Dst.String() != ours.To.String() || upstream.Gw.String() != ours.Via.String() || upstream.LinkIndex != ext.Index {
+		t.Errorf("flannel would set %v, we %v", upstream, ours)
 	}
 }
 
@@ -194,12 +194,12 @@ func TestSubnetEnvMatchesFlannel(t *testing.T) {
 		if err := subnet.WriteSubnetFile(file, config, true, flannelNet4(subnet4), flannelNet6(tt.v6), 1450); err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := os.ReadFile(file)
+		upstream, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours := subnetEnv(tt.config, subnet4, tt.v6, 1450); !bytes.Equal(ours, theirs) {
-			t.Errorf("%s: ours\n%s\nflannel's\n%s", tt.why, ours, theirs)
+		if ours := subnetEnv(tt.config, subnet4, tt.v6, 1450); !bytes.Equal(ours, upstream) {
+			t.Errorf("%s: ours\n%s\nflannel's\n%s", tt.why, ours, upstream)
 		}
 	}
 }

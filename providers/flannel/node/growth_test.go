@@ -30,8 +30,8 @@ func TestTheNetworkGrowsWhilePodsTalk(t *testing.T) {
 	pod2, addr2 := two.pod("cni0")
 	pings(t, pod1, addr2, 10*time.Second)
 	talk := exec.Command("nsenter", "--net="+pod1.Path(), "ping", "-n", "-q", "-i", "0.05", "-W", "1", addr2.String())
-	var said strings.Builder
-	talk.Stdout = &said
+	var output strings.Builder
+	talk.Stdout = &output
 	if err := talk.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +78,10 @@ func TestTheNetworkGrowsWhilePodsTalk(t *testing.T) {
 		t.Errorf("a node had %s and has %s", before, one.subnet())
 	}
 	interrupt(t, talk)
-	if !strings.Contains(said.String(), " 0% packet loss") {
-		t.Errorf("pods that talked meanwhile lost packets:\n%s", said.String())
+	if !strings.Contains(output.String(), " 0% packet loss") {
+		t.Errorf("pods that talked meanwhile lost packets:\n%s", output.String())
 	}
-	t.Log(said.String())
+	t.Log(output.String())
 }
 
 // interrupt ends ping so that it prints its summary.

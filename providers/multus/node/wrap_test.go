@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	theirs = `{"cniVersion":"1.0.0","name":"calico","plugins":[{"type":"calico"},{"type":"portmap","capabilities":{"portMappings":true}}]}`
-	plain  = `{"cniVersion":"0.3.1","name":"old","type":"bridge"}`
+	thirdParty = `{"cniVersion":"1.0.0","name":"calico","plugins":[{"type":"calico"},{"type":"portmap","capabilities":{"portMappings":true}}]}`
+	plain      = `{"cniVersion":"0.3.1","name":"old","type":"bridge"}`
 )
 
 // runtimeDir is a directory of CNI configurations.
@@ -66,7 +66,7 @@ func (d runtimeDir) inside() string {
 }
 
 func TestWrapperUsesTheFileThatRuntimesWouldUse(t *testing.T) {
-	wrapped, err := delegate.Wrap([]byte(theirs))
+	wrapped, err := delegate.Wrap([]byte(thirdParty))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +77,12 @@ func TestWrapperUsesTheFileThatRuntimesWouldUse(t *testing.T) {
 		err   string
 	}{
 		{"none yet", nil, "", "no CNI configuration in"},
-		{"a list", map[string]string{"10-calico.conflist": theirs}, "calico", ""},
+		{"a list", map[string]string{"10-calico.conflist": thirdParty}, "calico", ""},
 		{"a configuration with one plugin", map[string]string{"10-old.conf": plain}, "old", ""},
-		{"the first by name", map[string]string{"20-old.conf": plain, "10-calico.conflist": theirs}, "calico", ""},
-		{"what is not a configuration is skipped", map[string]string{"05-broken.conf": "{", "06-empty.json": "", "07-notes.txt": theirs, "08-none.conf": `{"cniVersion":"1.0.0"}`, "10-old.conf": plain}, "old", ""},
+		{"the first by name", map[string]string{"20-old.conf": plain, "10-calico.conflist": thirdParty}, "calico", ""},
+		{"what is not a configuration is skipped", map[string]string{"05-broken.conf": "{", "06-empty.json": "", "07-notes.txt": thirdParty, "08-none.conf": `{"cniVersion":"1.0.0"}`, "10-old.conf": plain}, "old", ""},
 		{"a file that starts the shim itself", map[string]string{"10-calico.conflist": string(wrapped), "20-old.conf": plain}, "", ""},
-		{"a file that runtimes read before", map[string]string{"00-calico.conflist": theirs}, "calico", "read 00-calico.conflist before " + wrapperFile},
+		{"a file that runtimes read before", map[string]string{"00-calico.conflist": thirdParty}, "calico", "read 00-calico.conflist before " + wrapperFile},
 	} {
 		d := runtimeDir{t, t.TempDir()}
 		for name, content := range row.files {
@@ -105,9 +105,9 @@ func TestWrapperIsUpdatedAndKept(t *testing.T) {
 			t.Errorf("%q inside, %v; want %q", d.inside(), err, want)
 		}
 	}
-	d.put("10-calico.conflist", theirs)
+	d.put("10-calico.conflist", thirdParty)
 	apply("calico", "")
-	d.put("10-calico.conflist", strings.Replace(theirs, "calico", "renamed", 1))
+	d.put("10-calico.conflist", strings.Replace(thirdParty, "calico", "renamed", 1))
 	apply("renamed", "")
 	// Without its file the network is still the one of pods that start: they would have none of the networks that they ask for otherwise.
 	d.remove("10-calico.conflist")
@@ -151,7 +151,7 @@ func TestDaemonFollowsTheThirdPartyFileAndKeepsItsWrapper(t *testing.T) {
 	if f.board.View().Status.wrapped {
 		t.Error("it is ready without a pod network")
 	}
-	d.put("10-calico.conflist", theirs)
+	d.put("10-calico.conflist", thirdParty)
 	problem("")
 	if !f.board.View().Status.wrapped || d.inside() != "calico" {
 		t.Errorf("%q inside, %+v", d.inside(), f.board.View().Status)

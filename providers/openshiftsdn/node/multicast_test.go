@@ -56,7 +56,7 @@ func join(t *testing.T, at netns.Namespace, link, name string) *member {
 	return m
 }
 
-func (m *member) heard(text string) bool {
+func (m *member) received(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.got[text]
@@ -113,7 +113,7 @@ func multicasts(t *testing.T, c *cluster, one, two *machine) {
 		nodetest.Reaches(t, sender.Namespace, near.address, podMTU)
 		nodetest.Reaches(t, sender.Namespace, far.address, podMTU)
 		for _, m := range outside {
-			if m.heard(text) && m.at.Name != from.Name { // a sender hears itself
+			if m.received(text) && m.at.Name != from.Name { // a sender hears itself
 				t.Errorf("%s hears %s", m.name, text)
 			}
 		}
@@ -122,7 +122,7 @@ func multicasts(t *testing.T, c *cluster, one, two *machine) {
 	reached := func(text string) (all, none bool) {
 		all, none = true, true
 		for _, m := range inside {
-			all, none = all && m.heard(text), none && !m.heard(text)
+			all, none = all && m.received(text), none && !m.received(text)
 		}
 		return all, none
 	}

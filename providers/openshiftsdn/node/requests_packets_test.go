@@ -121,7 +121,7 @@ func limitedPods(t *testing.T, one *machine) {
 	if err := bad.add(); err == nil || !strings.Contains(err.Error(), `ingress-bandwidth is "fast"`) || !strings.Contains(err.Error(), `egress-bandwidth is "1"`) {
 		t.Errorf("limits that are none: %v", err)
 	}
-	eventually.Holds(t, "an Event on the pod says so", func() (string, bool) {
+	eventually.Holds(t, "an Event on the pod reports it", func() (string, bool) {
 		var all corev1.EventList
 		err := one.client.List(t.Context(), &all)
 		for _, e := range all.Items {

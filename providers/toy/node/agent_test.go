@@ -143,7 +143,7 @@ func TestAgentsAreReadyAfterTheirDependencies(t *testing.T) {
 	m.start()
 	readyz := func(want string) {
 		t.Helper()
-		eventually.Holds(t, "readyz says "+want, func() (string, bool) {
+		eventually.Holds(t, "readyz contains "+want, func() (string, bool) {
 			out, err := m.at.Try("curl", "-s", "http://"+m.config.HealthAddress+"/readyz")
 			return out, err == nil && strings.HasPrefix(out, "not ready") && strings.Contains(out, want)
 		})

@@ -96,8 +96,8 @@ func TestMachineConfigReplacesTheStockService(t *testing.T) {
 		t.Errorf("%s %v", installation, err)
 	}
 	// systemd reads each of them; that the programs are not on this machine is no error of a unit.
-	said, _ := exec.Command("systemd-analyze", append([]string{"verify"}, verify...)...).CombinedOutput()
-	for line := range strings.Lines(string(said)) {
+	errOut, _ := exec.Command("systemd-analyze", append([]string{"verify"}, verify...)...).CombinedOutput()
+	for line := range strings.Lines(string(errOut)) {
 		if strings.Contains(line, root) && !strings.Contains(line, "is not executable") {
 			t.Errorf("systemd-analyze: %s", line)
 		}
@@ -109,13 +109,13 @@ func TestMachineConfigReplacesTheStockService(t *testing.T) {
 
 func TestAProgramIsForMachineConfigsAndHasAnImage(t *testing.T) {
 	for _, row := range []struct {
-		args []string
-		says string
+		args    []string
+		message string
 	}{
 		{[]string{"--as", "machineconfig", "--role", "master", "--host-network-image", "a b", "-f", "testdata/br-ex.yml", "--without-bridge"}, `--host-network-image: "a b" is not the name of an image`},
 		{[]string{"--as", "keyfiles", "--host-network-image", "a", "-f", "testdata/br-ex.yml"}, "--host-network-image is for --as machineconfig"},
 	} {
-		if _, stderr, status := run(t, "", row.args...); status != exit.Unusable || !strings.Contains(stderr, row.says) {
+		if _, stderr, status := run(t, "", row.args...); status != exit.Unusable || !strings.Contains(stderr, row.message) {
 			t.Errorf("%v: %d %s", row.args, status, stderr)
 		}
 	}

@@ -21,24 +21,24 @@ import (
 // run executes the command and returns its exit status too.
 func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	var out, said bytes.Buffer
+	var out, errOut bytes.Buffer
 	cmd := New()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetIn(strings.NewReader(stdin))
 	cmd.SetOut(&out)
-	cmd.SetErr(&said)
+	cmd.SetErr(&errOut)
 	cmd.SetArgs(args)
-	status = exit.Report(&said, "cno", cmd.Execute())
-	return out.String(), said.String(), status
+	status = exit.Report(&errOut, "cno", cmd.Execute())
+	return out.String(), errOut.String(), status
 }
 
 const profile = "[connection]\nautoconnect=true\nautoconnect-slaves=-1\nid=ens3\ninterface-name=ens3\ntype=802-3-ethernet\nuuid=eb167dc3-77c6-5e5b-94a7-7ca659590917\n\n" +
 	"[ipv4]\naddress0=10.0.0.5/24\ndhcp-timeout=2147483647\nmethod=manual\n"
 
 func TestKeyfilesHaveTheFormOfNMStatesGenerator(t *testing.T) {
-	out, said, status := run(t, "", "--as", "keyfiles", "-f", "testdata/hosts/worker-0.yml")
+	out, errOut, status := run(t, "", "--as", "keyfiles", "-f", "testdata/hosts/worker-0.yml")
 	if status != exit.OK {
-		t.Fatal(said)
+		t.Fatal(errOut)
 	}
 	var got struct{ NetworkManager [][2]string }
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
@@ -50,9 +50,9 @@ func TestKeyfilesHaveTheFormOfNMStatesGenerator(t *testing.T) {
 }
 
 func TestAnIgnitionConfigurationCarriesTheProfiles(t *testing.T) {
-	out, said, status := run(t, "", "--as", "ignition", "-f", "testdata/hosts/worker-0.yml", "--base", "testdata/base.ign")
-	if status != exit.OK || !strings.Contains(said, "typo") {
-		t.Fatal(status, said)
+	out, errOut, status := run(t, "", "--as", "ignition", "-f", "testdata/hosts/worker-0.yml", "--base", "testdata/base.ign")
+	if status != exit.OK || !strings.Contains(errOut, "typo") {
+		t.Fatal(status, errOut)
 	}
 	config, _, err := ignition.Parse([]byte(out))
 	if err != nil {
@@ -71,9 +71,9 @@ func TestAnIgnitionConfigurationCarriesTheProfiles(t *testing.T) {
 }
 
 func TestSecretsAndHostsOfAnInstallConfig(t *testing.T) {
-	out, said, status := run(t, "", "--as", "secret", "-f", "testdata/install-config.yaml", "--namespace", "machines")
+	out, errOut, status := run(t, "", "--as", "secret", "-f", "testdata/install-config.yaml", "--namespace", "machines")
 	if status != exit.OK {
-		t.Fatal(said)
+		t.Fatal(errOut)
 	}
 	var secret struct {
 		Metadata   struct{ Name, Namespace string }
@@ -87,10 +87,10 @@ func TestSecretsAndHostsOfAnInstallConfig(t *testing.T) {
 		!strings.HasPrefix(secret.StringData["nmstate"], "interfaces:\n") || strings.Contains(out, "---") {
 		t.Error(out)
 	}
-	out, said, status = run(t, "", "--as", "baremetalhost", "-f", "testdata/install-config.yaml")
+	out, errOut, status = run(t, "", "--as", "baremetalhost", "-f", "testdata/install-config.yaml")
 	if status != exit.OK || strings.Count(out, "kind: BareMetalHost") != 2 || strings.Count(out, "---\n") != 3 ||
 		strings.Count(out, "preprovisioningNetworkDataName: ostest-master-0-network-config-secret") != 1 {
-		t.Error(out, said)
+		t.Error(out, errOut)
 	}
 	if strings.Count(out, "name: ostest-master-0-bmc-secret\n") != 1 || strings.Count(out, "credentialsName: ostest-master-0-bmc-secret") != 1 || strings.Count(out, "username: admin") != 2 {
 		t.Errorf("a BareMetalHost names a Secret that is not there:\n%s", out)
@@ -102,7 +102,7 @@ func TestSecretsAndHostsOfAnInstallConfig(t *testing.T) {
 
 func TestPreBootErrorsAreRefusedInEveryFormat(t *testing.T) {
 	for _, as := range words() {
-		out, said, status := run(t, "", "--as", as, "-f", "testdata/br-ex.yml", "-f", "testdata/hosts/worker-0.yml")
+		out, errOut, status := run(t, "", "--as", as, "-f", "testdata/br-ex.yml", "-f", "testdata/hosts/worker-0.yml")
 		if status != exit.Refused || out != "" {
 			t.Errorf("%s: status %d, %q", as, status, out)
 		}
@@ -110,8 +110,8 @@ func TestPreBootErrorsAreRefusedInEveryFormat(t *testing.T) {
 			"testdata/br-ex.yml:6: interfaces[1].type: br-ex is of type ovs-bridge: Open vSwitch is not available before the boot",
 			"testdata/br-ex.yml:13: interfaces[2].type: br-ex is of type ovs-interface",
 		} {
-			if !strings.Contains(said, want) {
-				t.Errorf("%s: %q is missing in\n%s", as, want, said)
+			if !strings.Contains(errOut, want) {
+				t.Errorf("%s: %q is missing in\n%s", as, want, errOut)
 			}
 		}
 	}
@@ -125,9 +125,9 @@ func TestDirectoryHasFilesOfAllHostsReadableByTheOwnerOnly(t *testing.T) {
 		"baremetalhost": {"worker-0.yaml", "worker-1.yaml"},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
-		out, said, status := run(t, "", "--as", as, "-f", "testdata/hosts", "--dir", dir)
+		out, errOut, status := run(t, "", "--as", as, "-f", "testdata/hosts", "--dir", dir)
 		if status != exit.OK || out != "" {
-			t.Fatal(out, said)
+			t.Fatal(out, errOut)
 		}
 		var got []string
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -151,17 +151,17 @@ func TestDirectoryHasFilesOfAllHostsReadableByTheOwnerOnly(t *testing.T) {
 }
 
 func TestOneHostOfSeveralAndItsName(t *testing.T) {
-	out, said, status := run(t, "", "--as", "secret", "-f", "testdata/hosts", "--host", "worker-1")
+	out, errOut, status := run(t, "", "--as", "secret", "-f", "testdata/hosts", "--host", "worker-1")
 	if status != exit.OK || strings.Count(out, "kind: Secret") != 1 || !strings.Contains(out, "worker-1-network") {
-		t.Error(out, said)
+		t.Error(out, errOut)
 	}
 	document, err := os.ReadFile("testdata/hosts/worker-0.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, said, status = run(t, string(document), "--as", "secret", "-f", "-", "--host", "other")
+	out, errOut, status = run(t, string(document), "--as", "secret", "-f", "-", "--host", "other")
 	if status != exit.OK || !strings.Contains(out, "name: other-network-config-secret") {
-		t.Error(out, said)
+		t.Error(out, errOut)
 	}
 }
 
@@ -181,35 +181,35 @@ func TestInvalidArguments(t *testing.T) {
 		{"a base for something else", []string{"--as", "secret", "-f", "testdata/hosts", "--base", "testdata/base.ign"}, "--base cannot be used"},
 		{"a base that is none", []string{"--as", "ignition", "-f", "testdata/hosts", "--base", "testdata/br-ex.yml"}, "not an Ignition configuration"},
 	} {
-		if out, said, status := run(t, "", c.args...); status != exit.Unusable || !strings.Contains(said, c.want) || out != "" {
-			t.Errorf("%s: status %d, %s%s", c.why, status, said, out)
+		if out, errOut, status := run(t, "", c.args...); status != exit.Unusable || !strings.Contains(errOut, c.want) || out != "" {
+			t.Errorf("%s: status %d, %s%s", c.why, status, errOut, out)
 		}
 	}
 	// A name that is in no object may be any.
 	document := "interfaces: [{name: eth0, type: ethernet, state: up}]"
 	for _, as := range []string{"keyfiles", "ignition"} {
-		if out, said, status := run(t, document, "--as", as, "-f", "-"); status != exit.OK || !strings.Contains(out, "eth0") {
-			t.Errorf("%s of standard input: %s%s", as, out, said)
+		if out, errOut, status := run(t, document, "--as", as, "-f", "-"); status != exit.OK || !strings.Contains(out, "eth0") {
+			t.Errorf("%s of standard input: %s%s", as, out, errOut)
 		}
 	}
-	if _, said, status := run(t, document, "--as", "ignition", "-f", "-", "--dir", none); status != exit.Unusable {
-		t.Errorf("a file without a name: %s", said)
+	if _, errOut, status := run(t, document, "--as", "ignition", "-f", "-", "--dir", none); status != exit.Unusable {
+		t.Errorf("a file without a name: %s", errOut)
 	}
 	for why, args := range map[string][]string{
 		"a name of no host":         {"--as", "baremetalhost", "-f", "testdata/hosts/worker-0.yml", "--host", "A B"},
 		"two documents of one host": {"--as", "secret", "-f", "testdata/hosts", "-f", "testdata/hosts/worker-0.yml"},
 		"a name that is none":       {"--as", "secret", "-f", "testdata/hosts/worker-0.yml", "--host", "A B"},
 	} {
-		if _, said, status := run(t, "", args...); status != exit.Refused {
-			t.Errorf("%s: status %d, %s", why, status, said)
+		if _, errOut, status := run(t, "", args...); status != exit.Refused {
+			t.Errorf("%s: status %d, %s", why, status, errOut)
 		}
 	}
 }
 
 func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
-	_, said, status := run(t, "", "--as", "secret", "-f", "testdata/hosts", "--dir", "testdata/br-ex.yml/x")
+	_, errOut, status := run(t, "", "--as", "secret", "-f", "testdata/hosts", "--dir", "testdata/br-ex.yml/x")
 	if status == exit.OK {
-		t.Error(said)
+		t.Error(errOut)
 	}
 	out := output{files: []file{{"../x", nil}}}
 	if err := out.write(nil, t.TempDir()); err == nil {
@@ -226,8 +226,8 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("broken") }
 
 func TestOneHostHasTheSameLayoutAsSeveral(t *testing.T) {
 	dir := t.TempDir()
-	if _, said, status := run(t, "", "--as", "keyfiles", "testdata/hosts/worker-0.yml", "--dir", dir); status != exit.OK {
-		t.Fatal(said)
+	if _, errOut, status := run(t, "", "--as", "keyfiles", "testdata/hosts/worker-0.yml", "--dir", dir); status != exit.OK {
+		t.Fatal(errOut)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "worker-0", "ens3.nmconnection")); err != nil {
 		t.Error(err)
@@ -237,15 +237,15 @@ func TestOneHostHasTheSameLayoutAsSeveral(t *testing.T) {
 func TestAlternativeNamesAreWrittenInFormatsWithUdevFiles(t *testing.T) {
 	const document = "interfaces:\n- {name: eno1, type: ethernet, state: up, alt-names: [{name: uplink}], ipv4: {enabled: true, dhcp: true}}\n" +
 		"- {name: uplink.7, type: vlan, state: up, vlan: {id: 7, base-iface: uplink}, alt-names: [{name: storage}]}\n"
-	for _, row := range []struct{ form, contains, says string }{
+	for _, row := range []struct{ form, contains, message string }{
 		{"ignition", "/etc/systemd/network/98-cno-eno1.link", "interfaces[1].alt-names: is left out: before the boot only network cards get alternative names; host-network adds those of uplink.7 at the first boot"},
 		{"keyfiles", "parent=eno1", "interfaces[0].alt-names: is left out: a profile of NetworkManager cannot contain it; an Ignition configuration can"},
 		{"secret", "alt-names: [{name: uplink}]", "interfaces[0].alt-names: is left out: the boot image that the cluster builds of the Secret cannot contain it"},
 		{"kargs", "vlan=uplink.7:eno1", "interfaces[0].alt-names: is left out: the kernel's command line cannot contain it"},
 	} {
-		out, said, status := run(t, document, "--as", row.form, "-f", "-", "--host", "worker-0")
-		if status != exit.OK || !strings.Contains(out, row.contains) || !strings.Contains(said, "warning: "+row.says) {
-			t.Errorf("%s: status %d\n%s\n%s", row.form, status, out, said)
+		out, errOut, status := run(t, document, "--as", row.form, "-f", "-", "--host", "worker-0")
+		if status != exit.OK || !strings.Contains(out, row.contains) || !strings.Contains(errOut, "warning: "+row.message) {
+			t.Errorf("%s: status %d\n%s\n%s", row.form, status, out, errOut)
 		}
 	}
 }

@@ -50,17 +50,17 @@ func TestFlannelsOwnManagerSeesOurLeasesAndTakesAnother(t *testing.T) {
 	}
 
 	other := attrs("192.168.0.200")
-	theirs, err := manager.AcquireLease(t.Context(), &other)
+	upstream, err := manager.AcquireLease(t.Context(), &other)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if theirs.Subnet.String() == ours.IPv4.String() {
+	if upstream.Subnet.String() == ours.IPv4.String() {
 		t.Errorf("both hold %s", ours.IPv4)
 	}
 	// A node that moves from flannel's own daemon to ours keeps its subnet.
 	adopted := acquire(t, s, request("node-2", "192.168.0.200"))
-	if adopted.IPv4.String() != theirs.Subnet.String() {
-		t.Errorf("the node had %s and has %s", theirs.Subnet, adopted.IPv4)
+	if adopted.IPv4.String() != upstream.Subnet.String() {
+		t.Errorf("the node had %s and has %s", upstream.Subnet, adopted.IPv4)
 	}
 	resp, err := client.Get(t.Context(), agentconfig.SubnetDir(prefix), clientv3.WithPrefix())
 	if err != nil || len(resp.Kvs) != 2 {

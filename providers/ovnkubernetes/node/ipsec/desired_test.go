@@ -84,10 +84,10 @@ func TestPeersAreNodesWithTheirOwnAddress(t *testing.T) {
 		return n
 	}
 	for _, tc := range []struct {
-		why   string
-		nodes []*corev1.Node
-		want  []Peer
-		says  string
+		why     string
+		nodes   []*corev1.Node
+		want    []Peer
+		message string
 	}{
 		{"itself is none", []*corev1.Node{node("a", "192.0.2.1")}, nil, ""},
 		{"sorted, by their IPv4 address", []*corev1.Node{node("c", "2001:db8::3", "192.0.2.3"), node("b", "192.0.2.2")}, []Peer{{"b", address("192.0.2.2")}, {"c", address("192.0.2.3")}}, ""},
@@ -100,7 +100,7 @@ func TestPeersAreNodesWithTheirOwnAddress(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 			t.Errorf("%s: %s", tc.why, diff)
 		}
-		if (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+		if (err != nil) != (tc.message != "") || err != nil && !strings.Contains(err.Error(), tc.message) {
 			t.Errorf("%s: %v", tc.why, err)
 		}
 	}

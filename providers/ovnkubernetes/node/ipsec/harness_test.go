@@ -97,7 +97,7 @@ func newCluster(t *testing.T, names ...string) *cluster {
 		ObjectMeta: metav1.ObjectMeta{Name: "ipsec"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "ipsec"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount}},
 	})
-	c.newAuthority()
+	c.newCA()
 	go c.sign(t.Context())
 	c.link.Run("ip", "link", "add", "sw0", "type", "bridge")
 	c.link.Run("ip", "link", "set", "sw0", "up")
@@ -114,8 +114,8 @@ func (c *cluster) create(o client.Object) {
 	}
 }
 
-// newAuthority has another CA sign from now on, and nodes trust that one alone.
-func (c *cluster) newAuthority() {
+// newCA has another CA sign from now on, and nodes trust that one alone.
+func (c *cluster) newCA() {
 	c.t.Helper()
 	a, err := certs.NewCA("signer", time.Now(), 24*time.Hour)
 	if err != nil {

@@ -26,31 +26,31 @@ func TestTunnelsAreEncryptedInPhases(t *testing.T) {
 	c := newCluster(t, "node1", "node2", "node3")
 	a, b := c.nodes[0], c.nodes[1]
 	link := a.capture()
-	there, back := send(t, a, b), send(t, b, a)
+	forth, back := send(t, a, b), send(t, b, a)
 	noLoss := func(what string) {
 		t.Helper()
-		for name, f := range map[string]*nodetest.Flow{"from node1": there, "from node2": back} {
+		for name, f := range map[string]*nodetest.Flow{"from node1": forth, "from node2": back} {
 			if n, gap := f.Lost(t); n > 0 {
 				t.Errorf("%s: %d packets %s are lost; the longest gap is %s", what, n, name, gap)
 			}
 		}
-		there, back = send(t, a, b), send(t, b, a)
+		forth, back = send(t, a, b), send(t, b, a)
 	}
 	gap := func(what string, limit time.Duration) {
 		t.Helper()
-		for name, f := range map[string]*nodetest.Flow{"from node1": there, "from node2": back} {
+		for name, f := range map[string]*nodetest.Flow{"from node1": forth, "from node2": back} {
 			n, longest := f.Lost(t)
 			t.Logf("%s: %d packets %s are lost; the longest gap is %s", what, n, name, longest)
 			if longest > limit {
 				t.Errorf("%s: the longest gap is %s", what, longest)
 			}
 		}
-		there, back = send(t, a, b), send(t, b, a)
+		forth, back = send(t, a, b), send(t, b, a)
 	}
 	encrypted := func(what string) {
 		t.Helper()
-		before, count := link.clear.Load(), there.Count()
-		eventually.Holds(t, "packets arrive", func() (string, bool) { return "", there.Count() > count+200 })
+		before, count := link.clear.Load(), forth.Count()
+		eventually.Holds(t, "packets arrive", func() (string, bool) { return "", forth.Count() > count+200 })
 		if after := link.clear.Load(); after != before {
 			t.Errorf("%s: %d packets are in the clear", what, after-before)
 		}
@@ -72,14 +72,14 @@ func TestTunnelsAreEncryptedInPhases(t *testing.T) {
 	forged := nodetest.DialUDP(t, stranger, netip.AddrPortFrom(b.address, port))
 	forge := func() int {
 		const sent = 50
-		before := there.Count()
+		before := forth.Count()
 		for i := range sent {
 			// Numbers that the flow does not have.
 			if _, err := forged.Write([]byte{1, 0, 0, 0, 0, 0, byte(i), byte(before), 'x'}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return there.Foreign()
+		return forth.Foreign()
 	}
 	c.phase(agentconfig.PhaseRequire)
 	noLoss("required")
@@ -95,7 +95,7 @@ func TestTunnelsAreEncryptedInPhases(t *testing.T) {
 
 	{ // certificates are renewed
 		before := c.signed.Load()
-		c.newAuthority()
+		c.newCA()
 		eventually.Holds(t, "every node has a certificate of the other CA", func() (string, bool) { return "", c.signed.Load() >= before+3 })
 		c.settled(agentconfig.PhaseRequire)
 		encrypted("renewed")
@@ -107,7 +107,7 @@ func TestTunnelsAreEncryptedInPhases(t *testing.T) {
 		gap("nodes have authenticated again", 10*time.Second)
 	}
 
-	{ // there are two associations with the same node, as after both have begun at the same moment
+	{ // forth are two associations with the same node, as after both have begun at the same moment
 		c.oneAssociation()
 		for _, m := range []*machine{a, b} {
 			m.load(t, "never")
@@ -135,7 +135,7 @@ func TestTunnelsAreEncryptedInPhases(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := back.Count()
-		eventually.Holds(t, "packets arrive again", func() (string, bool) { return "", there.Count() > count+500 && back.Count() > count+500 })
+		eventually.Holds(t, "packets arrive again", func() (string, bool) { return "", forth.Count() > count+500 && back.Count() > count+500 })
 		gap("charon of node2 was killed", 20*time.Second)
 		if after := link.clear.Load(); after != clear {
 			t.Errorf("%d packets are in the clear meanwhile", after-clear)
