@@ -51,7 +51,7 @@ spec:
       ipsecConfig: {mode: Disabled}
       mtu: 1400
       policyAuditConfig: {destination: "null", maxFileSize: 50, maxLogFiles: 5, rateLimit: 20, syslogFacility: local0}`},
-		{"settings of the network that the cluster has moved away from", `{spec: {defaultNetwork: {type: OVNKubernetes, ovnKubernetesConfig: {}, openshiftSDNConfig: {mode: NetworkPolicy}, kuryrConfig: {}}}}`},
+		{"settings of the former network", `{spec: {defaultNetwork: {type: OVNKubernetes, ovnKubernetesConfig: {}, openshiftSDNConfig: {mode: NetworkPolicy}, kuryrConfig: {}}}}`},
 		{"settings of the network that the cluster is about to move to", `{spec: {defaultNetwork: {type: OpenShiftSDN, ovnKubernetesConfig: {mtu: 1400}}}}`},
 		{"dual stack", `{spec: {clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}, {cidr: "fd01::/48", hostPrefix: 64}], serviceNetwork: [172.30.0.0/16, "fd02::/112"], defaultNetwork: {type: OVNKubernetes}}}`},
 		{"several pools of one family", `{spec: {clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}, {cidr: 10.132.0.0/14, hostPrefix: 23}], defaultNetwork: {type: OVNKubernetes}}}`},

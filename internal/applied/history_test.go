@@ -54,7 +54,7 @@ func TestRevisionNumbersIncreaseAfterDeletions(t *testing.T) {
 		{"a fresh cluster", nil, 0, 1},
 		{"the record was deleted, to force a change", revisions(1, 2), 0, 3},
 		{"the history was deleted", nil, 7, 8},
-		{"it died between history and record", revisions(1, 2), 1, 3},
+		{"it was killed between history and record", revisions(1, 2), 1, 3},
 	} {
 		if got := tc.h.Next(Record{Number: tc.record}); got != tc.want {
 			t.Errorf("%s: Next = %d, want %d", tc.why, got, tc.want)

@@ -115,7 +115,7 @@ func TestReplacingAHalfAppliedRolloutStaysApplying(t *testing.T) {
 	}
 	r = r.Begin(Start{Intent: c, Number: 3})
 	if r.State != StateApplying || baseline(r) != "10.0.0.0/14" || !r.Applied.Equal(a) {
-		t.Errorf("state %s, baseline %q: objects of the second are there, so what replaces it must be checked against it", r.State, baseline(r))
+		t.Errorf("state %s, baseline %q: objects of the second exist, so what replaces it must be checked against it", r.State, baseline(r))
 	}
 }
 
@@ -152,8 +152,8 @@ func TestDecide(t *testing.T) {
 		{"an operator that kept no state wrote it", Found{Record: true, Data: map[string]string{KeyApplied: a}}, Normal},
 		{"... and nothing is in the inventory yet: still no fresh cluster", Found{Record: true, InventoryEmpty: true, Data: map[string]string{KeyApplied: a}}, Normal},
 		{"all is done", Found{Record: true, Data: map[string]string{KeyApplied: a, KeyState: "applied"}}, Normal},
-		{"it died before it sent anything", Found{Record: true, Data: map[string]string{KeyIntent: a, KeyState: "intent"}}, Resume},
-		{"it died in the middle", Found{Record: true, Data: map[string]string{KeyApplied: a, KeyIntent: a, KeyState: "applying"}}, Resume},
+		{"it was killed before it sent anything", Found{Record: true, Data: map[string]string{KeyIntent: a, KeyState: "intent"}}, Resume},
+		{"it was killed halfway", Found{Record: true, Data: map[string]string{KeyApplied: a, KeyIntent: a, KeyState: "applying"}}, Resume},
 		{"an emptied ConfigMap is no deleted one", Found{Record: true}, Corrupt},
 		{"no JSON", Found{Record: true, Data: map[string]string{KeyApplied: "{"}}, Corrupt},
 		{"JSON, but no object", Found{Record: true, Data: map[string]string{KeyApplied: "null"}}, Corrupt},
@@ -312,7 +312,7 @@ func TestDamagedRecordIsRebuilt(t *testing.T) {
 		{"the newest revision that was applied and can be read", map[string]string{KeyApplied: "{", KeyState: "applied"}, a},
 		{"an emptied record", nil, a},
 		{"what was under way, if that can be read", map[string]string{KeyApplied: "{", KeyIntent: b.String(), KeyState: "applying"}, b},
-		{"nothing, if it cannot: what is there is neither the old nor the new", map[string]string{KeyApplied: a.String(), KeyIntent: "{", KeyState: "applying"}, Snapshot{}},
+		{"nothing, if it cannot: what exists is neither the old nor the new", map[string]string{KeyApplied: a.String(), KeyIntent: "{", KeyState: "applying"}, Snapshot{}},
 	} {
 		decision, r, err := Decide(Found{Record: true, Data: tc.data, History: history})
 		if decision != Corrupt || err == nil || !r.Current().Equal(tc.want) {

@@ -38,7 +38,7 @@ func clientContract(t *testing.T, c *cluster, client apply.Client, annotate func
 		t.Errorf("apply without its namespace: %v", err)
 	}
 	if _, err := client.Get(t.Context(), at); !apierrors.IsNotFound(err) {
-		t.Errorf("get before it is there: %v", err)
+		t.Errorf("get before it exists: %v", err)
 	}
 	mustApply(t, client, namespace)
 	created := mustApply(t, client, config)
@@ -46,7 +46,7 @@ func clientContract(t *testing.T, c *cluster, client apply.Client, annotate func
 		t.Errorf("created %v", created)
 	}
 	if again := mustApply(t, client, config); again.GetResourceVersion() != created.GetResourceVersion() {
-		t.Error("applying what is there already has changed it")
+		t.Error("applying an unchanged object has changed it")
 	}
 
 	foreign := config.DeepCopy()

@@ -115,7 +115,7 @@ func (c *cluster) must(kind, name string) *unstructured.Unstructured {
 	c.Helper()
 	o, ok := c.live(c.key(kind, name))
 	if !ok {
-		c.Fatalf("%s %s is not there", kind, name)
+		c.Fatalf("%s %s does not exist", kind, name)
 	}
 	return o
 }

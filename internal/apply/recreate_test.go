@@ -17,7 +17,7 @@ func TestImmutableObjectIsRecreated(t *testing.T) {
 		{"the selector of a DaemonSet", "DaemonSet.apps", "agent", "{app: agent}", "{app: agent2}"},
 		{"the selector of a Deployment", "Deployment.apps", "controller", "{app: controller}", "{app: controller2}"},
 		{"the role of a RoleBinding", "RoleBinding.rbac.authorization.k8s.io", "agent", "kind: Role, name: agent}", "kind: ClusterRole, name: NAME}"},
-		{"a Service that gets no address of its own any more", "Service", "plain", "{name: plain, namespace: NAME}\nspec:\n", "{name: plain, namespace: NAME}\nspec:\n  clusterIP: None\n"},
+		{"a Service that becomes headless", "Service", "plain", "{name: plain, namespace: NAME}\nspec:\n", "{name: plain, namespace: NAME}\nspec:\n  clusterIP: None\n"},
 		{"a Service that gets an address", "Service", "headless", "  clusterIP: None\n", ""},
 		{"the type of a Secret", "Secret", "plain", "stringData", "type: example.com/mine\nstringData"},
 		{"the value of a PriorityClass", "PriorityClass.scheduling.k8s.io", "", "value: 1000", "value: 2000"},
@@ -53,7 +53,7 @@ func (c *cluster) liveOf(kind, name string) seen {
 	}
 	o, ok := c.live(key)
 	if !ok {
-		c.Fatalf("%s is not there", key)
+		c.Fatalf("%s does not exist", key)
 	}
 	return seen{key, o.GetUID()}
 }

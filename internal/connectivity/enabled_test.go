@@ -18,11 +18,11 @@ func TestTheClustersConfigurationTakesPrecedence(t *testing.T) {
 		want     bool
 	}{
 		{"nothing is set", nil, false, true},
-		{"the former switch", nil, true, false},
+		{"the former setting", nil, true, false},
 		{"an empty struct is unset", &configv1.NetworkDiagnostics{}, true, false},
 		{"empty maps are unset", blank, true, false},
 		{"disabled", &configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}, false, false},
-		{"all, regardless of the former switch", &configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}, true, true},
+		{"all, regardless of the former setting", &configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}, true, true},
 		{"a placement enables checks", placed, true, true},
 		{"tolerations enable checks", tolerant, true, true},
 	} {

@@ -63,7 +63,7 @@ apiVersion: v1
 kind: Service
 metadata: {name: x, namespace: ns}
 spec: {ports: [{port: 80}]}`},
-		{"values with a JSON form of their own stay, and so do entries of maps", &corev1.ResourceQuota{ObjectMeta: meta("x"),
+		{"values with custom JSON encoding stay, and so do entries of maps", &corev1.ResourceQuota{ObjectMeta: meta("x"),
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"cpu": resource.MustParse("0")}}}, `
 apiVersion: v1
 kind: ResourceQuota

@@ -31,7 +31,7 @@ func TestMigrationNamesItsPhaseAndPendingNodes(t *testing.T) {
 		{"half way between", gone, between, at(1, 1450), at(0, 1450), false, false, ReasonRouting, []string{"(30 %)", "take packets of 1450 bytes, and send at most 1400", "node b still has MTU 1450"}},
 		{"one has finished", gone, steady(2, 1400), at(2, 1400), at(1, 1450), false, false, ReasonFinishing, []string{"(75 %)", "get MTU 1400", "node b"}},
 		{"all have", gone, steady(2, 1400), at(2, 1400), at(2, 1400), false, true, ReasonFinished, []string{"The MTU of all pods is 1400. Remove spec.migration; if spec.mtu is set, set it to 1400"}},
-		{"the way back", back, State{MTU: 1450, Step: 3, RoutableMTU: 1400}, at(3, 1450), at(2, 1400), false, false, ReasonRouting, []string{"spec.migration was removed: the MTU of pods goes back to 1450"}},
+		{"the rollback", back, State{MTU: 1450, Step: 3, RoutableMTU: 1400}, at(3, 1450), at(2, 1400), false, false, ReasonRouting, []string{"spec.migration was removed: the MTU of pods goes back to 1450"}},
 		{"the same MTU of another step does not count", gone, steady(4, 1400), at(2, 1400), at(4, 1400), false, false, ReasonFinishing, []string{"node a"}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

@@ -118,7 +118,7 @@ func TestToolsSeeThatANetworkConfigIsNotApplied(t *testing.T) {
 		got := map[string]string{}
 		for _, c := range networkconfig.Status(&networkoperatorv1.NetworkConfig{}, row.network, row.synced, time.Unix(1, 0)).Conditions {
 			if got[c.Type] != "" {
-				t.Errorf("%s: %s is there twice", row.why, c.Type)
+				t.Errorf("%s: %s appears twice", row.why, c.Type)
 			}
 			got[c.Type] = strings.TrimSpace(string(c.Status) + " " + c.Reason)
 		}

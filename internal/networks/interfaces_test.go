@@ -21,7 +21,7 @@ func TestAnInterfaceThatNoNodeHasIsRefused(t *testing.T) {
 		{"a fresh cluster", nil, on("nosuch9"), []string{"eth0"}, true},
 		{"a change", on(""), on("nosuch9"), []string{"eth0"}, true},
 		{"what is applied already blocks no other edit", on("nosuch9"), on("nosuch9"), []string{"eth0"}, false},
-		{"the way back", on("nosuch9"), on("eth0"), []string{"eth0"}, false},
+		{"the rollback", on("nosuch9"), on("eth0"), []string{"eth0"}, false},
 		{"one that a node has", nil, on("eth1"), []string{"eth0", "eth1"}, false},
 		{"that of the default route", nil, on(""), []string{"eth0"}, false},
 		{"nodes that were not asked", nil, on("nosuch9"), nil, false},

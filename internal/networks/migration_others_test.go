@@ -52,8 +52,8 @@ func TestOtherNetworksMigrateTheMTU(t *testing.T) {
 		{"OpenShift SDN: from is not what is applied", sdn(1450), sdn(0, migrate(1440, 1400)), none, "spec.migration.mtu.network.from migration-mtu", "set it to 1450"},
 		{"OpenShift SDN: to needs longer links", sdn(1450), sdn(0, migrate(1450, 1460)), none, "spec.migration.mtu.network.to migration-mtu", "use 1450 or less"},
 		{"OpenShift SDN: something else with it", sdn(1450), sdn(0, migrate(1450, 1400), unidling), none, "spec.defaultNetwork.openshiftSDNConfig.enableUnidling change-during-migration", "nothing else may change"},
-		{"OpenShift SDN: the way back", sdn(1450, migrate(1450, 1400)), sdn(0), back, "", ""},
-		{"OpenShift SDN: something else on the way back", sdn(1450), sdn(0, unidling), back, "spec.defaultNetwork.openshiftSDNConfig.enableUnidling change-during-migration", "nothing else may change"},
+		{"OpenShift SDN: the rollback", sdn(1450, migrate(1450, 1400)), sdn(0), back, "", ""},
+		{"OpenShift SDN: another change during the rollback", sdn(1450), sdn(0, unidling), back, "spec.defaultNetwork.openshiftSDNConfig.enableUnidling change-during-migration", "nothing else may change"},
 		{"OpenShift SDN: the end", sdn(1400, migrate(1450, 1400)), sdn(1400), reached, "", ""},
 		{"OpenShift SDN: no migration", sdn(1450), sdn(1400), none, "spec.defaultNetwork.openshiftSDNConfig.mtu openshiftsdn-mtu-change", "cannot change openshift-sdn mtu without migration (spec.migration.mtu)"},
 		{"OVN-Kubernetes: a lower MTU", ovn(1400, off), ovn(0, off, migrate(1400, 1350)), none, "", ""},
@@ -62,7 +62,7 @@ func TestOtherNetworksMigrateTheMTU(t *testing.T) {
 		{"OVN-Kubernetes: up to what Geneve and IPsec leave", ovn(1354, full), ovn(0, full, migrate(1354, 1369)), none, "", ""},
 		{"OVN-Kubernetes: to needs longer links with IPsec", ovn(1354, full), ovn(0, full, migrate(1354, 1370)), none, "spec.migration.mtu.network.to migration-mtu", "use 1369 or less"},
 		{"OVN-Kubernetes: IPsec is turned on with it", ovn(1400, off), ovn(0, full, migrate(1400, 1350)), none, "spec.defaultNetwork.ovnKubernetesConfig.ipsecConfig.mode change-during-migration", "nothing else may change"},
-		{"OVN-Kubernetes: IPsec is turned off on the way back", ovn(1354, full), ovn(0, off), facts.MTUMigration{Active: true, Step: 2, MTU: 1300}, "spec.defaultNetwork.ovnKubernetesConfig.ipsecConfig.mode change-during-migration", "nothing else may change"},
+		{"OVN-Kubernetes: IPsec is turned off during the rollback", ovn(1354, full), ovn(0, off), facts.MTUMigration{Active: true, Step: 2, MTU: 1300}, "spec.defaultNetwork.ovnKubernetesConfig.ipsecConfig.mode change-during-migration", "nothing else may change"},
 		{"OVN-Kubernetes: no migration", ovn(1400, off), ovn(1350, off), none, "spec.defaultNetwork.ovnKubernetesConfig.mtu ovn-mtu-change", "cannot change ovn-kubernetes MTU without migration (spec.migration.mtu)"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

@@ -76,7 +76,7 @@ func TestTwoNetworksAreRenderedAtOnce(t *testing.T) {
 			got := map[manifest.Key]bool{}
 			for _, o := range both.Objects() {
 				if got[o.Key()] {
-					t.Errorf("%s is there twice", o.Key())
+					t.Errorf("%s appears twice", o.Key())
 				}
 				got[o.Key()] = true
 			}

@@ -42,7 +42,7 @@ func TestNoProxyIsMergedForEveryPlatform(t *testing.T) {
 		{"everything without the proxy needs nothing of the cluster", "*", Cluster{}, "*"},
 		{"names are lowered, and are the same in either case", ".Example.COM,.example.com,FD00::1", Cluster{Infrastructure: infra(), Network: networks()},
 			".cluster.local,.example.com,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,api-int.lab.example.com,fd00::1,localhost"},
-		{"a hosted control plane has a domain of its own", "", Cluster{Infrastructure: infra(), Network: networks(), HostedControlPlane: true},
+		{"a hosted control plane has its own domain", "", Cluster{Infrastructure: infra(), Network: networks(), HostedControlPlane: true},
 			".cluster.local,.hypershift.local,.svc," + base},
 		{"the API server may be behind the proxy", "", Cluster{Infrastructure: &configv1.InfrastructureStatus{}, Network: networks(), ProxyInternalAPIServer: true},
 			".cluster.local,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,localhost"},
@@ -61,7 +61,7 @@ func TestNoProxyIsMergedForEveryPlatform(t *testing.T) {
 		{"no name of a cloud is Azure's public one", "", Cluster{Network: networks(), Infrastructure: platformOf(configv1.PlatformStatus{
 			Type: configv1.AzurePlatformType, Azure: &configv1.AzurePlatformStatus{}})},
 			".cluster.local,.svc,10.128.0.0/14,127.0.0.1,169.254.169.254,172.30.0.0/16,api-int.lab.example.com,localhost"},
-		{"other clouds of Azure have an address of their own", "", Cluster{Network: networks(), Infrastructure: platformOf(configv1.PlatformStatus{
+		{"other clouds of Azure have their own address", "", Cluster{Network: networks(), Infrastructure: platformOf(configv1.PlatformStatus{
 			Type: configv1.AzurePlatformType, Azure: &configv1.AzurePlatformStatus{CloudName: configv1.AzureUSGovernmentCloud}})},
 			".cluster.local,.svc,10.128.0.0/14,127.0.0.1,168.63.129.16,169.254.169.254,172.30.0.0/16,api-int.lab.example.com,localhost"},
 		{"Azure Stack has an endpoint, of which the host counts", "", Cluster{Network: networks(), Infrastructure: platformOf(configv1.PlatformStatus{

@@ -133,7 +133,7 @@ func TestWriteIntoAFileLeavesNoHalfFile(t *testing.T) {
 	dir := t.TempDir()
 	dst := Destination{Name: filepath.Join(dir, "missing", "out.yaml")}
 	if err := dst.Write(nil); !errors.Is(err, ErrUnusable) {
-		t.Errorf("into a directory that is not there: %v", err)
+		t.Errorf("into a missing directory: %v", err)
 	}
 	dst.Name = filepath.Join(dir, "out.yaml")
 	if err := dst.Write(nil); err != nil {

@@ -21,7 +21,7 @@ func TestOperatorSelectsAnotherAPIServerForOperandsWhenUnreachable(t *testing.T)
 	}{
 		{"it answers", func(time.Duration) bool { return true }, 0},
 		{"its node is deleted when the operator gets the lease", func(time.Duration) bool { return false }, addressGone},
-		{"its node goes later", func(at time.Duration) bool { return at < time.Hour }, time.Hour + addressGone - addressProbe},
+		{"its node is deleted later", func(at time.Duration) bool { return at < time.Hour }, time.Hour + addressGone - addressProbe},
 		{"it restarts", func(at time.Duration) bool { return at < time.Hour || at > time.Hour+addressGone/2 }, 0},
 		{"it restarts repeatedly", func(at time.Duration) bool { return at%addressGone == 0 }, 0},
 	} {

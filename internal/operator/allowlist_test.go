@@ -38,7 +38,7 @@ func TestTheAllowlistNeedsNoMoreThanTheRoles(t *testing.T) {
 		}
 		return ds.Spec.Template.Spec.Containers[0].Env[0].Value
 	}
-	c.eventually("it goes to the nodes", func() bool { return installed() == "^mine$$" })
+	c.eventually("it is installed on the nodes", func() bool { return installed() == "^mine$$" })
 	if err := c.Client.Delete(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestTheAllowlistNeedsNoMoreThanTheRoles(t *testing.T) {
 	if err := c.Client.Status().Update(t.Context(), ds); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("when they have it, the DaemonSet goes", func() bool {
+	c.eventually("when they have it, the DaemonSet is deleted", func() bool {
 		return apierrors.IsNotFound(c.Client.Get(t.Context(), client.ObjectKeyFromObject(ds), ds))
 	})
 	user := "system:serviceaccount:" + operatorNamespace + ":" + serviceAccount

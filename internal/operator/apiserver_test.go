@@ -29,10 +29,10 @@ func TestCandidatesAreInOrderOfTrust(t *testing.T) {
 				HostIP: "192.0.2.1", ServiceHost: "10.96.0.1", ServicePort: "443"},
 			[]facts.HostPort{{Host: "api.example", Port: 443}, {Host: "api-int.example", Port: 6444}, {Host: "192.0.2.1", Port: 6443}, {Host: "10.96.0.1", Port: 443}},
 		},
-		"an override without port":                  {Surroundings{OverrideHost: "192.0.2.9"}, []facts.HostPort{{Host: "192.0.2.9", Port: 6443}}},
-		"the same address twice is tried once":      {Surroundings{OverrideHost: "192.0.2.1", HostIP: "192.0.2.1"}, []facts.HostPort{{Host: "192.0.2.1", Port: 6443}}},
-		"brackets of IPv6 are none of the address":  {Surroundings{ServiceHost: "[fd00::1]", ServicePort: "443"}, []facts.HostPort{{Host: "fd00::1", Port: 443}}},
-		"a port that is none spoils only its entry": {Surroundings{OverrideHost: "a", OverridePort: "tcp", HostIP: "192.0.2.1"}, []facts.HostPort{{Host: "192.0.2.1", Port: 6443}}},
+		"an override without port":                 {Surroundings{OverrideHost: "192.0.2.9"}, []facts.HostPort{{Host: "192.0.2.9", Port: 6443}}},
+		"the same address twice is tried once":     {Surroundings{OverrideHost: "192.0.2.1", HostIP: "192.0.2.1"}, []facts.HostPort{{Host: "192.0.2.1", Port: 6443}}},
+		"brackets of IPv6 are none of the address": {Surroundings{ServiceHost: "[fd00::1]", ServicePort: "443"}, []facts.HostPort{{Host: "fd00::1", Port: 443}}},
+		"an invalid port affects only its entry":   {Surroundings{OverrideHost: "a", OverridePort: "tcp", HostIP: "192.0.2.1"}, []facts.HostPort{{Host: "192.0.2.1", Port: 6443}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.given.Candidates()); diff != "" {

@@ -84,6 +84,6 @@ func (c *cluster) requestAs(user, group, name string) *certificatesv1.Certificat
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{GenerateName: "ipsec-csr-"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: "network.openshift.io/signer", Usages: []certificatesv1.KeyUsage{certificatesv1.UsageIPsecTunnel},
 			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})}}
-	c.eventually("the right to make requests is there", func() bool { return asUser.Create(c.t.Context(), csr) == nil })
+	c.eventually("the permission to make requests exists", func() bool { return asUser.Create(c.t.Context(), csr) == nil })
 	return csr
 }

@@ -59,7 +59,7 @@ func TestEditIsAppliedAndDeletedRecordForcesAnUnsafeOne(t *testing.T) {
 
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth1" })
 	c.eventually("a safe edit is applied", c.has("interface", "eth1"))
-	c.eventually("and a revision of its own", func() bool { return len(c.history()) == 2 })
+	c.eventually("and its own revision", func() bool { return len(c.history()) == 2 })
 
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Backend = operatorv1.FlannelBackendVXLAN })
 	c.eventually("an unsafe one is refused", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
@@ -69,7 +69,7 @@ func TestEditIsAppliedAndDeletedRecordForcesAnUnsafeOne(t *testing.T) {
 	}
 	c.eventually("deleting the record forces it", c.has("backend", "vxlan"))
 	c.eventually("and the history records it", func() bool { h := c.history(); return len(h) == 3 && h[2]["forced"] == true })
-	c.eventually("and nothing is wrong any more", c.is("Degraded", osv1.ConditionFalse, "AsExpected"))
+	c.eventually("and there is no error any more", c.is("Degraded", osv1.ConditionFalse, "AsExpected"))
 }
 
 func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {

@@ -106,7 +106,7 @@ func TestNetworkConfigAloneInstallsTheNetworkAndHasItsStatus(t *testing.T) {
 		t.Errorf("%s was written down", got)
 	}
 	c.editClusterConfig(func(s *configv1.NetworkSpec) { s.ServiceNetwork = []string{"10.96.0.0/16"} })
-	c.eventually("undone, all is well", c.follows(metav1.ConditionTrue, "AsExpected"))
+	c.eventually("after it is reverted, the network is healthy", c.follows(metav1.ConditionTrue, "AsExpected"))
 
 	r.http.settled(t)
 	writes := r.http.writeCount()
@@ -129,7 +129,7 @@ func TestPlatformIsReadWhenTheInfrastructureAppears(t *testing.T) {
 	c.eventually("two families are refused there", c.follows(metav1.ConditionFalse, "InvalidClusterConfig"))
 	c.setPlatform(configv1.BareMetalPlatformType)
 	c.eventually("it follows the object", c.platformIs("BareMetal"))
-	c.eventually("and what is wrong is another thing now", c.follows(metav1.ConditionFalse, "InvalidClusterConfig"))
+	c.eventually("and now the error is another one", c.follows(metav1.ConditionFalse, "InvalidClusterConfig"))
 }
 
 // TestShortFormAndNetworkConfigDoNotFight: Network.config wins, the short form reports it, and nothing more is written.
@@ -150,7 +150,7 @@ func TestShortFormAndNetworkConfigDoNotFight(t *testing.T) {
 	if err := c.Client.Patch(t.Context(), n, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("an edit of the short form is put back", func() bool {
+	c.eventually("an edit of the short form is reverted", func() bool {
 		return c.synced(osv1.ConditionFalse, "NetworkDiffers")() && c.network().Spec.ServiceNetwork[0] == "10.96.0.0/16"
 	})
 	r.http.settled(t)

@@ -26,7 +26,7 @@ func TestOperatorKilledAtAnyWriteConverges(t *testing.T) {
 			value = fmt.Sprintf("eth%d", want)
 			c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = value })
 			victim := c.startCut(write, before)
-			c.eventually("the victim dies or ends its work", func() bool {
+			c.eventually("the victim is killed or finishes its work", func() bool {
 				return victim.http.cut() || c.recorded() && c.has("interface", value)() && victim.http.idle()
 			})
 			cut = cut || victim.http.cut()

@@ -99,7 +99,7 @@ func TestDeletingAppliedDefaultForcesAChangeOfTheNetworkConfig(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), newConfig()); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("without the NetworkConfig it goes", func() bool { return c.configMap(operatorNamespace, "applied-default") == nil })
+	c.eventually("without the NetworkConfig it is deleted", func() bool { return c.configMap(operatorNamespace, "applied-default") == nil })
 	c.consistently("and the network stays", 300*time.Millisecond, func() bool { return c.recorded() && c.has("backend", "vxlan")() })
 }
 

@@ -45,7 +45,7 @@ func TestPodsOfAWorkloadShareWhatIsTheSame(t *testing.T) {
 	before, after := map[string]string{"app": "x", "generation": "1"}, map[string]string{"app": "x", "generation": "2"}
 	a, b, next, other := trim(podOf("x", "a", before)), trim(podOf("x", "b", before)), trim(podOf("x", "c", after)), trim(podOf("y", "d", before))
 	if !shared(a, b) {
-		t.Error("two pods of one workload have labels of their own")
+		t.Error("two pods of one workload have their own labels")
 	}
 	if shared(a, next) || shared(a, other) {
 		t.Error("pods of another generation or of another workload share labels")

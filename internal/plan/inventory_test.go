@@ -20,7 +20,7 @@ func TestInventoryRoundTrip(t *testing.T) {
 		{Key: manifest.Key{Kind: "Namespace", Name: "n"}, Version: "v1", UID: "later"},
 	})
 	if len(inventory) != 2 || inventory[0].UID != "later" {
-		t.Errorf("not sorted, or a key is there twice: %v", inventory)
+		t.Errorf("not sorted, or a key appears twice: %v", inventory)
 	}
 	back, err := DecodeInventory(inventory.Data())
 	if err != nil {

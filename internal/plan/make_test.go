@@ -111,7 +111,7 @@ func TestPlan(t *testing.T) {
 			o.SetFinalizers([]string{"example.com/mine"})
 			o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"}}}
 		}, []string{"blocked Namespace"}, "it is being deleted; blocked by: pods. has 1 resource instances; finalizers example.com/mine"},
-		{"what is not rendered any more goes, namespaces last", []string{daemonSet, namespace, configMap}, nil, nil,
+		{"what is no longer rendered is deleted, namespaces last", []string{daemonSet, namespace, configMap}, nil, nil,
 			[]string{"delete DaemonSet", "delete ConfigMap", "delete Namespace"}, "it is not rendered any more"},
 		{"but not while rendering waits for something", []string{configMap}, nil, func(_ cluster, in *Input) { in.Incomplete = "waiting for nodes" },
 			[]string{"keep ConfigMap"}, "waiting for nodes"},
@@ -121,22 +121,22 @@ func TestPlan(t *testing.T) {
 			c[manifest.Key{Group: "apps", Kind: "DaemonSet", Namespace: "ns", Name: "d"}].Object["status"] = map[string]any{
 				"desiredNumberScheduled": int64(3), "updatedNumberScheduled": int64(3), "numberAvailable": int64(2)}
 		}, []string{"none DaemonSet", "keep ConfigMap"}, "DaemonSet ns/d: 2 of 3 pods are available"},
-		{"a workload that is not critical holds up nothing", []string{configMap}, []string{daemonSet}, func(_ cluster, in *Input) { in.Desired[0].Policy.NonCritical = true },
+		{"a workload that is not critical blocks nothing", []string{configMap}, []string{daemonSet}, func(_ cluster, in *Input) { in.Desired[0].Policy.NonCritical = true },
 			[]string{"create DaemonSet", "delete ConfigMap"}, ""},
 		{"what has lost the operator's label is no one's to delete", []string{configMap}, nil, func(c cluster, _ *Input) {
 			c[manifest.Key{Kind: "ConfigMap", Namespace: "ns", Name: "c"}].SetLabels(nil)
 		}, []string{"keep ConfigMap"}, "does not have the operator's label"},
-		{"what was there before the operator stays", []string{configMap}, nil, func(_ cluster, in *Input) { in.Inventory[0].Adopted = true },
+		{"what existed before the operator is kept", []string{configMap}, nil, func(_ cluster, in *Input) { in.Inventory[0].Adopted = true },
 			[]string{"keep ConfigMap"}, "it existed before"},
 		{"a definition that is used stays", []string{crd}, nil, func(_ cluster, in *Input) { in.InUse = func(*unstructured.Unstructured) bool { return true } },
 			[]string{"keep CustomResourceDefinition"}, "there are objects of kind Foo"},
-		{"one that is not used goes", []string{crd}, nil, func(_ cluster, in *Input) { in.InUse = func(*unstructured.Unstructured) bool { return false } },
+		{"an unused one is deleted", []string{crd}, nil, func(_ cluster, in *Input) { in.InUse = func(*unstructured.Unstructured) bool { return false } },
 			[]string{"delete CustomResourceDefinition"}, ""},
 		{"a namespace that holds something wanted stays", []string{namespace, configMap}, []string{configMap}, nil,
 			[]string{"none ConfigMap", "keep Namespace"}, "it still holds ConfigMap ns/c"},
 		{"what is being deleted already needs nothing", []string{configMap}, nil, func(c cluster, _ *Input) { deleting(c[manifest.Key{Kind: "ConfigMap", Namespace: "ns", Name: "c"}]) },
 			nil, ""},
-		{"what was applied and is not seen is looked for before it is forgotten", []string{configMap}, nil,
+		{"what was applied and is not seen is read before it is dropped", []string{configMap}, nil,
 			func(c cluster, _ *Input) { delete(c, manifest.Key{Kind: "ConfigMap", Namespace: "ns", Name: "c"}) }, []string{"delete ConfigMap"}, "was not seen"},
 		{"an object of another client is taken over", nil, []string{configMap}, func(c cluster, in *Input) {
 			o := in.Desired[0].Object.DeepCopy()

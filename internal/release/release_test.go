@@ -21,7 +21,7 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]map[s
 	for _, o := range objects {
 		key := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 		if out[key] != nil {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s appears twice", key)
 		}
 		out[key] = o.Object
 	}

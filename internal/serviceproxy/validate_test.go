@@ -187,7 +187,7 @@ func TestAClusterCIDRContainsThePools(t *testing.T) {
 		{"elsewhere", "10.0.0.0/16", []string{"10.128.0.0/14"}, true},
 		{"a part of the pool", "10.128.0.0/16", []string{"10.128.0.0/14"}, true},
 		{"one of two pools", "10.128.0.0/14", []string{"10.128.0.0/14", "10.132.0.0/14"}, true},
-		{"the other family has a pool of its own", "10.128.0.0/14", []string{"10.128.0.0/14", "fd01::/48"}, false},
+		{"the other family has its own pool", "10.128.0.0/14", []string{"10.128.0.0/14", "fd01::/48"}, false},
 	} {
 		all := strings.Join(complaints(proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=" + tc.cidr)}, tc.pools...), provider.Traits{}), "\n")
 		if got := strings.Contains(all, RuleClusterCIDR); got != tc.wrong {

@@ -150,7 +150,7 @@ func TestMemoryIsPersistedOnlyWhenItChanges(t *testing.T) {
 		t.Errorf("nothing has changed:\n%s", cmp.Diff(a, b))
 	}
 	if a.Equal(at(time.Minute, a).Memory) {
-		t.Error("what is forgotten is a change")
+		t.Error("dropping an entry is a change")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestMissingNetworkIsReportedFirst(t *testing.T) {
 		t.Errorf("%d conditions of the network; %s", len(d.Conditions), diff)
 	}
 	if !d.Memory.installed("Flannel") || d.Memory.Rollouts[agent.id()].Settled != "r1" {
-		t.Errorf("what was known is forgotten: %+v", d.Memory)
+		t.Errorf("known state is lost: %+v", d.Memory)
 	}
 }
 

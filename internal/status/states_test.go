@@ -71,7 +71,7 @@ func TestEveryReasonHasOneWayOutInCodeAndDocumentation(t *testing.T) {
 	known := map[string]bool{}
 	for _, w := range WayOuts() {
 		if known[w.Reason] {
-			t.Errorf("%s is there twice", w.Reason)
+			t.Errorf("%s appears twice", w.Reason)
 		}
 		known[w.Reason] = true
 	}

@@ -44,7 +44,7 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 		"plain etcd":                               network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://etcd.example:2379"}})),
 		"TLS":                                      network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://[2001:db8::1]:2379"}, CAConfigMap: "ca", ClientCertificateSecret: "client"})),
 		"other ports and directory":                network(etcd(operatorv1.FlannelEtcd{Prefix: "/a/b", Managed: &operatorv1.FlannelManagedEtcd{ClientPort: new(uint32(4001)), PeerPort: new(uint32(7001)), DataDir: "/srv/etcd"}})),
-		"pools that others judge":                  {ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "x", HostPrefix: 99}}},
+		"pools that other rules check":             {ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "x", HostPrefix: 99}}},
 	} {
 		if errs := (Flannel{}).Validate(spec); len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs.ToAggregate())
@@ -112,7 +112,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"a password in a ConfigMap", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://u:p@a:1"}})), config + "etcd.external.endpoints[0]", "flannel-etcd-credentials", "use clientCertificateSecret"},
 		{"the same twice", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1", "http://a:1"}})), config + "etcd.external.endpoints[1]", "flannel-etcd-endpoint", "named twice"},
 		{"half of it readable by all", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1", "https://b:1"}, CAConfigMap: "ca", ClientCertificateSecret: "client"})), config + "etcd.external.endpoints", "flannel-etcd-schemes", "one scheme"},
-		{"TLS with anyone", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://a:1"}, ClientCertificateSecret: "client"})), config + "etcd.external.caConfigMap", "flannel-etcd-tls", "ca-bundle.crt"},
+		{"TLS without verification", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://a:1"}, ClientCertificateSecret: "client"})), config + "etcd.external.caConfigMap", "flannel-etcd-tls", "ca-bundle.crt"},
 		{"TLS without a certificate of the client", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://a:1"}, CAConfigMap: "ca"})), config + "etcd.external.clientCertificateSecret", "flannel-etcd-tls", "kubernetes.io/tls"},
 		{"a certificate that no one is shown", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1"}, ClientCertificateSecret: "c"})), config + "etcd.external.clientCertificateSecret", "flannel-etcd-tls", "no effect"},
 		{"not a name", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://a:1"}, CAConfigMap: "CA!", ClientCertificateSecret: "client"})), config + "etcd.external.caConfigMap", "flannel-etcd-object-name", "lower-case"},

@@ -35,8 +35,8 @@ func TestKubeProxyIsDeployedUnlessTheNetworkServesServices(t *testing.T) {
 		own   bool
 		want  bool
 	}{
-		{"no proxy of its own", nil, false, true},
-		{"a proxy of its own", nil, true, false},
+		{"without its own proxy", nil, false, true},
+		{"with its own proxy", nil, true, false},
 		{"asked for beside one", &yes, true, true},
 		{"asked to leave it out", &no, false, false},
 	} {

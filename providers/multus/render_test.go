@@ -90,7 +90,7 @@ func TestRender(t *testing.T) {
 			golden.Compare(t, "testdata/"+name+".out.yaml", got)
 			for _, o := range out.Objects {
 				if manifest.IsWorkload(o.Key().GroupKind()) && !o.Policy.NonCritical {
-					t.Errorf("%s holds up the pod network", o.Key())
+					t.Errorf("%s blocks the pod network", o.Key())
 				}
 			}
 		})

@@ -42,7 +42,7 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 		"an empty object":              with(func(*osv1.OVNKubernetesConfig) {}),
 		"several pools":                pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 24}, operatorv1.ClusterNetworkEntry{CIDR: "10.2.0.0/16", HostPrefix: 26}),
 		"the smallest pool":            pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/28", HostPrefix: 29}),
-		"pools that other rules judge": pools(operatorv1.ClusterNetworkEntry{CIDR: "x", HostPrefix: 99}, operatorv1.ClusterNetworkEntry{CIDR: "fd00::/48", HostPrefix: 64}, operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 8}),
+		"pools that other rules check": pools(operatorv1.ClusterNetworkEntry{CIDR: "x", HostPrefix: 99}, operatorv1.ClusterNetworkEntry{CIDR: "fd00::/48", HostPrefix: 64}, operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 8}),
 		"the least and the most":       with(func(c *osv1.OVNKubernetesConfig) { c.MTU, c.GenevePort = new(uint32(minMTU)), new(uint32(65535)) }),
 		"what is built, written out": with(func(c *osv1.OVNKubernetesConfig) {
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingGlobal, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}}

@@ -29,7 +29,7 @@ func TestUpFlags(t *testing.T) {
 		"with one, those that it asks for":           {upFlags{Options: options, family: "4", network: network}, "[172.30.0.0/16]", ""},
 		"both families":                              {upFlags{Options: options, family: "dual", network: noNetwork}, "[10.96.0.0/16 fd96::/112]", ""},
 		"an unknown family":                          {upFlags{Options: options, family: "5", network: noNetwork}, "", `--ip-family: unknown IP family "5"`},
-		"a file that is not there":                   {upFlags{Options: options, family: "4", network: "/no/such/file"}, "", "--network: open /no/such/file"},
+		"a missing file":                             {upFlags{Options: options, family: "4", network: "/no/such/file"}, "", "--network: open /no/such/file"},
 		"a file for another family":                  {upFlags{Options: options, family: "6", network: network}, "", "not of the family"},
 	}
 	for name, tt := range tests {

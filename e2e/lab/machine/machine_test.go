@@ -47,16 +47,16 @@ func TestNodeHasItsOwnDirectoriesProcessesAndNetwork(t *testing.T) {
 	n := startNode(t, []File{{Path: "/etc/kubernetes/test.conf", Mode: 0o600, Data: []byte("from the disk")}})
 
 	for what, tt := range map[string]struct{ script, want string }{
-		"its host name":              {"hostname", n.spec.Name},
-		"a file of its disk":         {"cat /etc/kubernetes/test.conf", "from the disk"},
-		"what the machine has, too":  {"test -e /etc/passwd && test -d /usr/bin && echo both", "both"},
-		"no network but a loopback":  {"ip -o link | grep -cv ' lo:'; true", "0"},
-		"a loopback that is up":      {"ip -o address show lo | grep -c 127.0.0.1", "1"},
-		"a sysfs of its own network": {"ls /sys/class/net", "lo"},
-		"processes of its own":       {"readlink /proc/1/exe | grep -q machine.test && echo own", "own"},
-		"the control groups":         {"ls -d /sys/fs/cgroup/*", "/sys/fs/cgroup"},
-		"the lab's programs":         {"/run/lab/bin/say hello", "hello"},
-		"forwarding":                 {"cat /proc/sys/net/ipv4/ip_forward", "1"},
+		"its host name":                {"hostname", n.spec.Name},
+		"a file of its disk":           {"cat /etc/kubernetes/test.conf", "from the disk"},
+		"what the machine has, too":    {"test -e /etc/passwd && test -d /usr/bin && echo both", "both"},
+		"no network but a loopback":    {"ip -o link | grep -cv ' lo:'; true", "0"},
+		"a loopback that is up":        {"ip -o address show lo | grep -c 127.0.0.1", "1"},
+		"the sysfs of its own network": {"ls /sys/class/net", "lo"},
+		"its own processes":            {"readlink /proc/1/exe | grep -q machine.test && echo own", "own"},
+		"the control groups":           {"ls -d /sys/fs/cgroup/*", "/sys/fs/cgroup"},
+		"the lab's programs":           {"/run/lab/bin/say hello", "hello"},
+		"forwarding":                   {"cat /proc/sys/net/ipv4/ip_forward", "1"},
 		// Networks make namespaces and devices in containers that the node has to see, and keep databases on the node.
 		"mounts below /run that containers share": {"findmnt --noheadings --output PROPAGATION --target /run", "shared"},
 		"a directory for network namespaces":      {"ip netns add one && ip netns list", "one"},

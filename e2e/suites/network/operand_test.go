@@ -57,7 +57,7 @@ func TestAnEditedOperandIsRestored(t *testing.T) {
 	if err := lab.Client.Patch(t.Context(), ds, patch); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, kit.Repaired, "the edit is undone", func(ctx context.Context) error {
+	kit.Eventually(t, kit.Repaired, "the edit is reverted", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, key, ds); err != nil {
 			return err
 		}

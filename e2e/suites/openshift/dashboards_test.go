@@ -31,7 +31,7 @@ func TestConsoleHasItsDashboards(t *testing.T) {
 		if err := lab.Client.Update(t.Context(), cm); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, time.Minute, "an edit is undone", right)
+		kit.Eventually(t, time.Minute, "an edit is reverted", right)
 		if err := lab.Client.Delete(t.Context(), cm); err != nil {
 			t.Fatal(err)
 		}

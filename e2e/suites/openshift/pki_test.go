@@ -151,7 +151,7 @@ func TestDeletedOperatorPKIRemovesItsObjects(t *testing.T) {
 		&corev1.Secret{ObjectMeta: named("ovn-ca")}, &corev1.Secret{ObjectMeta: named("ovn-cert")}, &corev1.ConfigMap{ObjectMeta: named("ovn-ca")},
 		&rbacv1.RoleBinding{ObjectMeta: named("cluster-network-operator-pki")},
 	} {
-		kit.Eventually(t, time.Minute, o.GetName()+" goes", func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, o.GetName()+" is deleted", func(ctx context.Context) error {
 			err := lab.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 			if apierrors.IsNotFound(err) {
 				return nil

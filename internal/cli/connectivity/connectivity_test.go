@@ -185,7 +185,7 @@ func TestPodsOfOneFamilyAreNotTestedInTheOther(t *testing.T) {
 		for _, s := range scenarios(places[:2], aim) {
 			all = append(all, strings.ReplaceAll(s.name, "IPv6", "IPv4"))
 			if a, err := netip.ParseAddr(s.Host); err == nil && !which(a.String()) {
-				t.Errorf("%s goes to %s", s.name, s.Host)
+				t.Errorf("%s connects to %s", s.name, s.Host)
 			}
 		}
 		return all

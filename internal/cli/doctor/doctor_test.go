@@ -44,7 +44,7 @@ func call(t *testing.T, args ...string) (string, map[string]string, int) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	if info.Mode().Perm() != 0o600 {
-		t.Errorf("everybody may read the archive: %v", info.Mode())
+		t.Errorf("the archive is readable by all users: %v", info.Mode())
 	}
 	return out.String(), unpack(t, file), status
 }
@@ -257,7 +257,7 @@ func TestTimeoutsAreListedAndTheRestIsCollected(t *testing.T) {
 		t.Errorf("missing is\n%s", text)
 	}
 	if n := len(found.objects[ns+"/configmaps"]); n == 0 {
-		t.Error("the rest is not there")
+		t.Error("the rest is missing")
 	}
 }
 

@@ -96,7 +96,7 @@ func TestCandidatesAreDueAfterTheGracePeriod(t *testing.T) {
 		{"seen again", grace - time.Second, []candidate{first, second}, nil},
 		{"due", time.Second, []candidate{first, second}, []candidate{first}},
 		{"one that was not released yet stays due", time.Second, []candidate{first, second}, []candidate{first}},
-		{"one that is none any more is forgotten", time.Second, []candidate{second}, nil},
+		{"a former candidate is dropped", time.Second, []candidate{second}, nil},
 		{"and starts again", grace, []candidate{first, second}, []candidate{second}},
 	}
 	for _, s := range steps {

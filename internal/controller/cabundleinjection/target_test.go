@@ -104,7 +104,7 @@ func TestResponsesOfTheAPIServer(t *testing.T) {
 	}{
 		{"the ConfigMap is deleted", "", apierrors.NewNotFound(resource, "a"), true, 0},
 		{"another one has its name", "", apierrors.NewConflict(resource, "a", errors.New("uid mismatch")), true, 0},
-		{"its namespace goes", "", terminating, true, 0},
+		{"its namespace is terminating", "", terminating, true, 0},
 		{"immutable", reasonImmutable, apierrors.NewInvalid(kind, "a", field.ErrorList{field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")}), false, 0},
 		{"too long", reasonTooLarge, apierrors.NewInvalid(kind, "a", field.ErrorList{field.TooLong(field.NewPath(""), "", 1048576)}), false, 0},
 		{"too long for the server", reasonTooLarge, apierrors.NewRequestEntityTooLargeError("limit is 3145728"), false, 0},
@@ -173,7 +173,7 @@ func TestMemoryBacksOffForContestedConfigMaps(t *testing.T) {
 	m.forget(key)
 	for state, n := range counts {
 		if n != 0 {
-			t.Errorf("%d are %s after all are forgotten", n, state)
+			t.Errorf("%d are %s after all are dropped", n, state)
 		}
 	}
 }

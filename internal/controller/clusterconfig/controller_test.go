@@ -231,7 +231,7 @@ func TestUnsafeChangeIsNotAppliedAndReportedOnNetworkConfig(t *testing.T) {
 
 	c.edit(services("172.30.0.0/16"))
 	if got := c.reconcile(); got != nil {
-		t.Errorf("after the change was undone there is %v", got)
+		t.Errorf("after the change was reverted there is %v", got)
 	}
 	c.synced(metav1.ConditionTrue, "AsExpected")
 }

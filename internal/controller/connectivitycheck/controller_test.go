@@ -274,7 +274,7 @@ func TestConflictingObjectsAreRepaired(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.eventually("what is left of a source goes", func() bool { return w.checks()[foreign.Name] == "" })
+	w.eventually("what is left of a source is deleted", func() bool { return w.checks()[foreign.Name] == "" })
 	if w.checks()[own.Name] == "" {
 		t.Error("a check of a third party was deleted")
 	}

@@ -77,7 +77,7 @@ func TestConditionsDescribeTheState(t *testing.T) {
 		{"the Deployment has just been made", state{Deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1, CreationTimestamp: metav1.NewTime(noon)}}},
 			"False PodNotAvailable", "True Deploying", "False AsExpected", "there is no pod", unavailableFor},
 		{"a change has not been looked at", state{Deployment: running(func(d *appsv1.Deployment) { d.Generation = 3 })}, "True AsExpected", "True Deploying", "False AsExpected", "", 0},
-		{"a rollout takes the pod away first", state{Deployment: running(without(time.Second), rolling)}, "False PodNotAvailable", "True Deploying", "False AsExpected", "there is no pod", unavailableFor - time.Second},
+		{"a rollout deletes the pod first", state{Deployment: running(without(time.Second), rolling)}, "False PodNotAvailable", "True Deploying", "False AsExpected", "there is no pod", unavailableFor - time.Second},
 		{"the old pod is still there", state{Deployment: running(rolling, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 })}, "True AsExpected", "True Deploying", "False AsExpected", "", 0},
 		{"a node that fails is no rollout", state{Deployment: running(without(time.Minute))}, "False PodNotAvailable", "False AsExpected", "False AsExpected", "there is no pod", time.Minute},
 		{"a pod that does not come", state{Deployment: running(without(unavailableFor)), Pods: []corev1.Pod{pulling}}, "False PodNotAvailable", "False AsExpected", "True PodNotAvailable", "image i:v1", 0},

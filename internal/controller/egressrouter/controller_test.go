@@ -286,7 +286,7 @@ func TestDriftIsRepaired(t *testing.T) {
 			d.OwnerReferences = nil
 			c.update(d)
 		},
-		"labels gone, and with them the place in the cache": func() {
+		"labels removed, and with them the entry in the cache": func() {
 			d := c.deployment("egress-router-r")
 			d.Labels = nil
 			c.update(d)

@@ -292,7 +292,7 @@ func TestAnErrorRemovesNothing(t *testing.T) {
 	c.reconcile()
 	c.wantCondition("masters", networkv1.ConditionValid, metav1.ConditionFalse, "Refused", "192.168.111.110 is the address of br-ex in master-0.yml")
 	if len(c.files("master")) != 2 {
-		t.Error("the MachineConfig has gone")
+		t.Error("the MachineConfig was deleted")
 	}
 	after := c.get("masters").Status
 	if len(after.Rendered) != len(before.Rendered) || after.Nodes != before.Nodes {

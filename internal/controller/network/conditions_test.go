@@ -80,7 +80,7 @@ func TestConditionsOfAReconcile(t *testing.T) {
 		}, []string{
 			"Degraded RenderError Internal error while rendering operator configuration: Render of A: boom",
 			"Progressing RenderProgressing Waiting to render manifests: for etcd", "Available NotServed not here"}},
-		{"what does not work for a reason of its own", func(p given) {
+		{"an error with its own reason", func(p given) {
 			p.result.Outputs = []pipeline.ComponentOutput{{Name: "A", Output: provider.Output{Failures: []provider.Failure{{Reason: "SubnetsExhausted", Message: "node a has no block"}}}}}
 		}, []string{"Degraded SubnetsExhausted node a has no block"}},
 		{"a forbidden request is not transient", func(p given) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
@@ -160,7 +160,7 @@ func TestNotUpgradeableWhileTheNetworkChanges(t *testing.T) {
 			}
 		}
 		if got != row.reason {
-			t.Errorf("%s: upgrades are held up by %q, want %q", row.why, got, row.reason)
+			t.Errorf("%s: upgrades are blocked by %q, want %q", row.why, got, row.reason)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func TestObjectsHaveTheNamesOfOpenShiftAndTheirOwner(t *testing.T) {
 	}
 	w.reconcile()
 	if w.gauges() != 0 {
-		t.Error("the metric still names what has gone")
+		t.Error("the metric still names what was deleted")
 	}
 }
 
@@ -363,6 +363,6 @@ func TestThePermissionForSecretsIsWhereAnOperatorPKIIs(t *testing.T) {
 	w.key.Name = "other"
 	w.reconcile()
 	if binding := get(w, roleName, &rbacv1.RoleBinding{}); len(binding.OwnerReferences) != 2 {
-		t.Errorf("the right goes with one of two: %v", binding.OwnerReferences)
+		t.Errorf("the permission is removed with one of two: %v", binding.OwnerReferences)
 	}
 }

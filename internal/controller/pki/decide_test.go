@@ -270,7 +270,7 @@ func TestMonthLongCertificatesStayTrustedForAMonth(t *testing.T) {
 		now := start.Add(time.Duration(hour) * time.Hour)
 		s = s.after(mustDecide(t, quick(), s, now), 3)
 		if hour < 511+100 && !certs.Salvage(s.bundle).Contains(old) {
-			t.Fatalf("hour %d: forgotten too soon", hour)
+			t.Fatalf("hour %d: removed too soon", hour)
 		}
 	}
 	if !certs.Salvage(s.bundle).Contains(old) {

@@ -54,6 +54,6 @@ func TestExamplesInTheDocumentHaveTheirProblems(t *testing.T) {
 		}
 	}
 	if checked != 2 {
-		t.Errorf("%d examples were judged", checked)
+		t.Errorf("%d examples were checked", checked)
 	}
 }

@@ -207,7 +207,7 @@ func TestUnreachableEndpointKeepsTheProxyAndBlocksNothing(t *testing.T) {
 	// The bundle does not wait for the probes, which take three seconds.
 	begin := time.Now()
 	c.awaitBundle(rootsOfServer(endpoint) + c.system)
-	t.Logf("the bundle was there after %v", time.Since(begin))
+	t.Logf("the bundle existed after %v", time.Since(begin))
 	c.awaitFinding("InvalidProxyConfig", "spec.readinessEndpoints[0]: probe of "+endpoint.URL+" via "+hole+" failed: no answer within 1 s (3 tries)", "Proxy kept at previous setting")
 	if got := c.get().Status; got != (configv1.ProxyStatus{}) {
 		t.Errorf("status is %+v", got)

@@ -221,7 +221,7 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 		{"to sign certificates", reasonUsage, "key usage to sign", extra(oidKeyUsage, asn1.BitString{Bytes: []byte{0x04}, BitLength: 6})},
 		{"to sign code", reasonUsage, "1.3.6.1.5.5.7.3.3", extra(oidExtendedKeyUsage, []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 3}})},
 		{"for anything", reasonUsage, "2.5.29.37.0", extra(oidExtendedKeyUsage, []asn1.ObjectIdentifier{{2, 5, 29, 37, 0}})},
-		{"an extension of its own", reasonExtension, "1.2.3", extra(asn1.ObjectIdentifier{1, 2, 3}, 1)},
+		{"a custom extension", reasonExtension, "1.2.3", extra(asn1.ObjectIdentifier{1, 2, 3}, 1)},
 		{"a usage that nodes do not get", reasonUsage, `requested usage "cert sign", "any"`, func(c *certificatesv1.CertificateSigningRequest) {
 			c.Spec.Usages = append(c.Spec.Usages, certificatesv1.UsageCertSign, certificatesv1.UsageAny)
 		}},

@@ -38,7 +38,7 @@ func TestClusterLifecycle(t *testing.T) {
 		{"a lost CA is replaced without losing the members", caLost},
 		{"an image is rolled out one member at a time", imageIsRolledOut},
 		{"a replaced node gets a new member", nodeReplaced},
-		{"the seat of a deleted node goes to another one", nodeDeleted},
+		{"the seat of a deleted node is given to another one", nodeDeleted},
 		{"two members that are left are reported until there is a third", twoAreLeft},
 		{"a person can have a cluster founded again", foundedAgain},
 	} {
@@ -180,7 +180,7 @@ func nodeDeleted(t *testing.T, w *world) {
 		w.Turn()
 	}
 	if got := len(w.Members().Members); got != 3 {
-		t.Fatalf("the seat was given away at once: %d members", got)
+		t.Fatalf("the seat was reassigned at once: %d members", got)
 	}
 	w.Now = w.Now.Add(etcdmanager.MissingNodeGrace)
 	w.Settle("cp-1", "cp-2", "cp-3")

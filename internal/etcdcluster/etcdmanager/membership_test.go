@@ -144,7 +144,7 @@ func TestPlan(t *testing.T) {
 			*v = look(*m, a, b, c)
 			gone(v, "c", 0)
 		}, "record: c-t0 is removed"},
-		{"the seat of one that left goes to the oldest without", func(m *etcdcluster.Membership, v *view) {
+		{"the seat of one that left is given to the oldest without", func(m *etcdcluster.Membership, v *view) {
 			m.Members = m.Members[:2]
 			*v = look(*m, a, b, c, d)
 		}, "record: c-t1 is promised"},

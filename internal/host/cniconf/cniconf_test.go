@@ -22,7 +22,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("without the plugins: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, f.Name)); !os.IsNotExist(err) {
-		t.Errorf("the file is there before the plugins: %v", err)
+		t.Errorf("the file exists before the plugins: %v", err)
 	}
 	for _, name := range []string{"toy", "portmap"} {
 		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o755); err != nil {

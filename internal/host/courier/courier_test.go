@@ -100,7 +100,7 @@ func TestFilesAreAddedChangedAndRemoved(t *testing.T) {
 		files, want map[string]string
 	}{
 		{"files come", map[string]string{"cluster.yml": "1", "w-0.yml": "2"}, map[string]string{"cluster.yml": "1", "w-0.yml": "2"}},
-		{"one changes, one goes", map[string]string{"cluster.yml": "3"}, map[string]string{"cluster.yml": "3"}},
+		{"one changes, one is removed", map[string]string{"cluster.yml": "3"}, map[string]string{"cluster.yml": "3"}},
 		{"all go", map[string]string{}, map[string]string{}},
 		{"they come again", map[string]string{"w-0.yml": "4"}, map[string]string{"w-0.yml": "4"}},
 	} {
@@ -178,7 +178,7 @@ func TestListWithForeignPathsRemovesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if r := n.box.reports; len(r) != 1 || r[0].Delivery == "" {
-		t.Errorf("what is wrong is not reported: %+v", r)
+		t.Errorf("errors are not reported: %+v", r)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestMTUIsTheLeastOfAllDefaultRoutes(t *testing.T) {
 		"every next hop of a multipath route counts": {func(h *netlink.Handle) []netlink.Route {
 			return []netlink.Route{{Dst: anywhere(v4), MultiPath: []*netlink.NexthopInfo{hop(t, h, "c", "192.0.2.34"), hop(t, h, "a", "192.0.2.2")}}}
 		}, 1400, []string{"a", "c"}},
-		"a blackhole default goes nowhere": {func(h *netlink.Handle) []netlink.Route {
+		"a blackhole default is ignored": {func(h *netlink.Handle) []netlink.Route {
 			return []netlink.Route{
 				{Dst: anywhere(v4), LinkIndex: hop(t, h, "c", "").LinkIndex, Gw: net.IPv4(192, 0, 2, 34)},
 				{Dst: anywhere(v4), Type: unix.RTN_BLACKHOLE, Priority: 900},

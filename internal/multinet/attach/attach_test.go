@@ -181,7 +181,7 @@ func TestPluginsThatMisbehave(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if got := calls(); got[len(got)-1] != "DEL eth0" || len(f.files("sandboxes")) > 0 {
-				t.Errorf("not undone: %v %v", got, f.files("sandboxes"))
+				t.Errorf("not reverted: %v %v", got, f.files("sandboxes"))
 			}
 			raw, err := os.ReadFile(marker)
 			if err != nil {

@@ -57,6 +57,6 @@ func TestAttachmentsOfMultusAreRemoved(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(file); err != nil {
-		t.Errorf("what is not removed yet is forgotten: %v", err)
+		t.Errorf("what is not removed yet is dropped: %v", err)
 	}
 }

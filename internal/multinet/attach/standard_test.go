@@ -148,7 +148,7 @@ func TestStatusIsThatOfTheDefaultNetwork(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
 	f.scripted(scripts, `[ "$CNI_COMMAND" = STATUS ] && [ -e `+broken+` ] && { echo '{"cniVersion":"1.1.0","code":50,"msg":"no bridge"}'; exit 1; }`)
 	f.own = `{"cniVersion":"1.1.0","name":"pods","plugins":[{"type":"default"}]}`
-	f.planErr = cniproto.Errorf(cniproto.CodeTryAgain, "the daemon is away")
+	f.planErr = cniproto.Errorf(cniproto.CodeTryAgain, "the daemon is unavailable")
 	r := f.request(cniproto.Status, nil)
 	if _, err := f.shim.Do(t.Context(), r); err != nil {
 		t.Error(err)

@@ -123,7 +123,7 @@ func TestDecide(t *testing.T) {
 		{"a record of an early version, without an interface", allocations{"5": old}, []Request{ask(owner("a"))}, nil, "", []string{"192.0.2.5"}},
 		{"another interface of the sandbox", allocations{"1": other}, []Request{ask(owner("a"))}, nil, "", []string{"192.0.2.3 new"}},
 		{"a new sandbox of the same pod", allocations{"5": owner("a")}, []Request{ask(otherSandbox)}, nil, "", []string{"192.0.2.5"}},
-		{"what the sandbox has itself goes before what an earlier one has", allocations{"3": otherSandbox, "5": owner("a")}, []Request{ask(owner("a"))}, nil, "", []string{"192.0.2.5"}},
+		{"the address of the sandbox takes precedence over that of an earlier one", allocations{"3": otherSandbox, "5": owner("a")}, []Request{ask(owner("a"))}, nil, "", []string{"192.0.2.5"}},
 		{"a pod of the same name is another pod", allocations{"1": owner("a")}, []Request{ask(namesake)}, nil, "", []string{"192.0.2.3 new"}},
 		{"the pod that uses a claim next", allocations{"5": claim("a")}, []Request{ask(claim("b"))}, nil, "", []string{"192.0.2.5"}},
 		{"two pods with one claim at once: a virtual machine that moves", nil, []Request{ask(claim("a")), ask(claim("b"))}, nil, "", []string{"192.0.2.1 new", "192.0.2.3 new"}},

@@ -66,7 +66,7 @@ func TestLinkedModulesAreListedOnce(t *testing.T) {
 		"pkg:deb/debian/iptables@1%3A1.8%2Bdeb12~u1?arch=amd64&distro=bookworm", "pkg:deb/debian/iptables@1%3A1.8%2Bdeb12~u1?arch=arm64&distro=bookworm",
 	} {
 		if n := len(slices.DeleteFunc(slices.Clone(locators), func(l string) bool { return l != want })); n != 1 {
-			t.Errorf("%s is there %d times in %q", want, n, locators)
+			t.Errorf("%s appears %d times in %q", want, n, locators)
 		}
 	}
 	if slices.ContainsFunc(locators, func(l string) bool { return strings.Contains(l, "example.com/b@") }) {

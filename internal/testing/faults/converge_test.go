@@ -188,7 +188,7 @@ func (c *cluster) firstDeath(apart int) int {
 	if k < 0 {
 		k = rand.IntN(apart)
 	}
-	c.Logf("operators die after %d writes, %d, %d…; the flag -first-death=%[1]d repeats this", k, k+apart, k+2*apart)
+	c.Logf("operators are killed after %d writes, %d, %d…; the flag -first-death=%[1]d repeats this", k, k+apart, k+2*apart)
 	return k
 }
 
@@ -246,7 +246,7 @@ func TestOperatorKilledDuringAChangeConverges(t *testing.T) {
 func (c *cluster) succeed(k int, before, want map[string]string) (heir *process, killed bool) {
 	c.Helper()
 	victim := c.start(faults.NewLine(faults.DeadAfter(k)))
-	c.eventually("the victim dies, or has nothing more to do", func() string {
+	c.eventually("the victim is killed, or has nothing more to do", func() string {
 		killed = victim.line.Writes() > k || k > 0 && victim.line.Writes() == k
 		if killed {
 			return ""

@@ -82,7 +82,7 @@ func TestThirdPartyWebhookIsNamedAndBlocksNothingElse(t *testing.T) {
 				}
 				return ""
 			})
-			c.eventually("what it does not judge is there", func() string {
+			c.eventually("what it does not check exists", func() string {
 				return errorOf(c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-flannel", Name: "flannel-etcd-cp-0"}, &appsv1.Deployment{}))
 			})
 			if err := c.Client.Delete(t.Context(), hook); err != nil {

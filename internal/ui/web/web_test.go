@@ -50,7 +50,7 @@ func TestTheBundleIsThatOfTheSources(t *testing.T) {
 // Where its packages are installed, the bundle is built again: the same sources give the same bytes.
 func TestTheBundleIsReproducible(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(sources, "node_modules", "esbuild")); err != nil {
-		t.Log("ui/node_modules is not there: only the digest of the sources is compared; make ui installs it")
+		t.Log("ui/node_modules does not exist: only the digest of the sources is compared; make ui installs it")
 		return
 	}
 	out := t.TempDir()

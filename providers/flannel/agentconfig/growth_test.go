@@ -18,7 +18,7 @@ func TestANetworkThatGrowsIsTheSameNetwork(t *testing.T) {
 	}{
 		{"nothing changes", "10.128.0.0/14", "10.128.0.0/14", true, "10.128.0.0/14"},
 		{"the node knows it first: it chooses from what all know", "10.128.0.0/14", "10.128.0.0/12", true, "10.128.0.0/14"},
-		{"a node that was away learns it last", "10.128.0.0/12", "10.128.0.0/14", true, "10.128.0.0/14"},
+		{"a node that was unavailable learns it last", "10.128.0.0/12", "10.128.0.0/14", true, "10.128.0.0/14"},
 		{"another base is another network", "10.132.0.0/14", "10.128.0.0/12", false, "10.128.0.0/12"},
 	} {
 		value, err := at(tt.etcd).NetworkConfig()

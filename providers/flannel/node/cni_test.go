@@ -81,7 +81,7 @@ func TestConfigurationIsWrittenAfterThePluginsAreInstalled(t *testing.T) {
 		return out, err == nil && containsAll(out, "not ready", "bridge, host-local, loopback, portmap")
 	})
 	if _, err := os.Stat(filepath.Join(m.config.CNI.ConfDir, "10-flannel.conflist")); !os.IsNotExist(err) {
-		t.Errorf("the configuration is there: %v", err)
+		t.Errorf("the configuration exists: %v", err)
 	}
 	out, err := m.netns.Try(program, "install-cni", "--from", assets.Dir(t, "bridge"), "--to", m.config.CNI.BinDir)
 	if err != nil {

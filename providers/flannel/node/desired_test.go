@@ -141,7 +141,7 @@ func TestRoutesAreComparedWithTheKernels(t *testing.T) {
 		set, remove int
 	}{
 		{"no route exists", nil, 1, 0},
-		{"it is there", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", true)}, 0, 0},
+		{"it exists", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", true)}, 0, 0},
 		{"the route exists, created by a third party", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", false)}, 0, 0},
 		{"it leads elsewhere", []kernelRoute{r("10.1.20.0/24", "192.168.0.201", "eth0", true)}, 1, 0},
 		{"it leads out of another interface", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth1", true)}, 1, 0},

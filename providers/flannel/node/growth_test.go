@@ -136,7 +136,7 @@ func TestRulesOfTheSmallerNetworkAreRemoved(t *testing.T) {
 			return out, strings.Contains(out, "! -s "+network+" -d "+network)
 		}
 	}
-	m.until("the rules are there", 20*time.Second, has("10.2.0.0/22"))
+	m.until("the rules exist", 20*time.Second, has("10.2.0.0/22"))
 	m.stop()
 	m.config.Network.IPv4 = netip.MustParsePrefix("10.2.0.0/20")
 	m.ready()

@@ -224,7 +224,7 @@ func (m *machine) routes() []string {
 // hasRoute waits for a route, or with want false for it to be gone.
 func (m *machine) hasRoute(line string, want bool, limit time.Duration) {
 	m.t.Helper()
-	m.until(fmt.Sprintf("route %q is there: %v", line, want), limit, func() (string, bool) {
+	m.until(fmt.Sprintf("route %q exists: %v", line, want), limit, func() (string, bool) {
 		routes := m.routes()
 		for _, r := range routes {
 			if r == line {

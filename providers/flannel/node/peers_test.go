@@ -90,7 +90,7 @@ func TestTenureEndsWhenItsLeaseIsDeletedOrTaken(t *testing.T) {
 		t     holding
 		want  bool
 	}{
-		{"it is there", peers{}.withSnapshot(snapshot(1, 20, own), own.Key, false), held, false},
+		{"it exists", peers{}.withSnapshot(snapshot(1, 20, own), own.Key, false), held, false},
 		{"the lease is deleted", peers{}.withSnapshot(snapshot(1, 21), own.Key, false), held, true},
 		{"another node has it", peers{}.withSnapshot(snapshot(1, 21, other), own.Key, false), held, true},
 		{"what is known is older than the holding", peers{}.withSnapshot(snapshot(1, 19), own.Key, false), held, false},

@@ -236,7 +236,7 @@ func TestAStatusThatCannotBeWritten(t *testing.T) {
 	}{
 		{"the pod is deleted", nil, nil, true},
 		{"another pod has its name", []*corev1.Pod{pod("ns", "p", "u2", nil)}, nil, true},
-		{"the API server is away: it is written later", []*corev1.Pod{pod("ns", "p", "u1", nil)}, errors.New("connection refused"), true},
+		{"the API server is unavailable: it is written later", []*corev1.Pod{pod("ns", "p", "u1", nil)}, errors.New("connection refused"), true},
 		{"it is refused", []*corev1.Pod{pod("ns", "p", "u1", nil)}, forbidden(), false},
 	} {
 		f := newFixture(t, row.pods)

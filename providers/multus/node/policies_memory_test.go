@@ -51,7 +51,7 @@ func TestLastValidPolicySurvivesARestart(t *testing.T) {
 	}
 	_, book = start()
 	if again, _ := book.Read(object("Not/A/Name")); again[0].AllNetworks {
-		t.Error("it is forgotten after another restart")
+		t.Error("it is lost after another restart")
 	}
 	book.Read(nil)
 	if len(book.Valid()) > 0 {

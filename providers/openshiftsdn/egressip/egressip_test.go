@@ -206,7 +206,7 @@ func settle(t *testing.T, c egressip.Cluster, where string) {
 			}
 			for _, a := range list {
 				if from := had[a]; from != "" && from != n.Name && !slices.Contains(n.Addresses, a) {
-					t.Fatalf("%s, step %d: %s goes to %s while %s has it", where, step, a, n.Name, from)
+					t.Fatalf("%s, step %d: %s is assigned to %s while %s has it", where, step, a, n.Name, from)
 				}
 			}
 			changed = changed || !slices.Equal(n.Addresses, list)

@@ -35,7 +35,7 @@ func TestTablesThatDiffer(t *testing.T) {
 		want           []string
 	}{
 		{why: "equal", had: head + rules + tail, live: head + rules + tail},
-		{why: "not there", had: head + rules + tail, want: []string{"table ip t does not exist"}},
+		{why: "missing", had: head + rules + tail, want: []string{"table ip t does not exist"}},
 		{why: "other objects", had: head + rules + tail, live: head + rules + tail, unwritten: true, want: []string{"table ip t does not have the rules that objects ask for"}},
 		{why: "a rule is removed", had: head + rules + tail, live: head + "\t\taccept\n" + tail, want: []string{"table ip t, chain forward lacks 1 rule: pod shop/web"}},
 		{why: "rules are added", had: head + rules + tail, live: head + rules + "\t\tdrop\n\t\treject\n" + tail,

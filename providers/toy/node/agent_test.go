@@ -156,7 +156,7 @@ func TestAgentsAreReadyAfterTheirDependencies(t *testing.T) {
 	c.render()
 	readyz("the CNI configuration waits for plugins that are not in " + m.config.BinDir + ": toy, loopback")
 	if entries, err := os.ReadDir(m.config.ConfDir); err == nil && len(entries) > 0 {
-		t.Errorf("the CNI configuration is there: %v", entries)
+		t.Errorf("the CNI configuration exists: %v", entries)
 	}
 	if out, err := m.at.Try(program, "install-cni", "--from", plugins, "--to", m.config.BinDir); err != nil {
 		t.Fatal(out)

@@ -62,6 +62,6 @@ func TestHostRunsRealDaemons(t *testing.T) {
 	h.Run("ovs-vsctl", "add-br", "br-ex", "--", "set", "bridge", "br-ex", "datapath_type=netdev")
 	h.Run("ip", "link", "show", "br-ex")
 	h.Run("nmcli", "connection", "add", "type", "ethernet", "ifname", "enp2s0", "con-name", "wired", "ipv4.method", "auto")
-	h.Eventually(time.Minute, "the lease is there", func() error { return h.Ping(s.Router) })
+	h.Eventually(time.Minute, "the lease exists", func() error { return h.Ping(s.Router) })
 	t.Log(h.Run("nmcli", "device"), h.Run("cat", "/etc/resolv.conf"))
 }

@@ -93,7 +93,7 @@ func TestSecretsAndHostsOfAnInstallConfig(t *testing.T) {
 		t.Error(out, errOut)
 	}
 	if strings.Count(out, "name: ostest-master-0-bmc-secret\n") != 1 || strings.Count(out, "credentialsName: ostest-master-0-bmc-secret") != 1 || strings.Count(out, "username: admin") != 2 {
-		t.Errorf("a BareMetalHost names a Secret that is not there:\n%s", out)
+		t.Errorf("a BareMetalHost names a Secret that does not exist:\n%s", out)
 	}
 	if out, _, _ := run(t, "", "--as", "secret", "-f", "testdata/install-config.yaml"); strings.Contains(out, "password") {
 		t.Error("the password of a management controller is in the Secret of the network")

@@ -62,7 +62,7 @@ func TestPlanKeepsTheNodesOwnSubnet(t *testing.T) {
 			reserved("node-1", "10.1.15.0/24", "192.168.0.55")), "10.1.15.0/24", false, true, 5, 0},
 		{"it had a lease before there were reservations", req,
 			snapshot([]store.Lease{held("10.1.15.0/24", "192.168.0.100", 7)}), "10.1.15.0/24", true, true, 5, 0},
-		{"etcd forgot everything, the node did not", remembering, snapshot(nil), "10.1.9.0/24", true, true, 0, 0},
+		{"etcd lost its data, the node did not", remembering, snapshot(nil), "10.1.9.0/24", true, true, 0, 0},
 		{"what it remembers is reserved for another node", remembering,
 			snapshot(nil, reserved("node-2", "10.1.9.0/24", "")), "", true, true, 0, 0},
 		{"the operator moved it to another subnet", req, snapshot([]store.Lease{held("10.1.15.0/24", "192.168.0.100", 7)},
@@ -139,7 +139,7 @@ func TestNodeWithItsOwnIdentityWritesOnlyItsLease(t *testing.T) {
 		{"a reservation of another network", snapshot(nil, reserved("node-1", "10.9.15.0/24", "")), "", 0},
 		{"a new node", snapshot(nil, reserved("node-1", "10.1.15.0/24", "")), "10.1.15.0/24", 0},
 		{"its address changed", snapshot([]store.Lease{held("10.1.15.0/24", "192.168.0.55", 7)}, reserved("node-1", "10.1.15.0/24", "")), "10.1.15.0/24", 5},
-		{"a lease of its own for another subnet", snapshot([]store.Lease{held("10.1.9.0/24", "192.168.0.100", 7)}, reserved("node-1", "10.1.15.0/24", "192.168.0.100")), "10.1.15.0/24", 0},
+		{"its own lease for another subnet", snapshot([]store.Lease{held("10.1.9.0/24", "192.168.0.100", 7)}, reserved("node-1", "10.1.15.0/24", "192.168.0.100")), "10.1.15.0/24", 0},
 	} {
 		claim, err := store.Plan(prefix, req, tt.snap)
 		if tt.subnet == "" {
