@@ -29,7 +29,7 @@ var (
 	KubeProxyRemoved = New("services-unserved", "no other component that serves Services was found: without kube-proxy new connections to Services fail"+putBack+", or deploy another service proxy first")
 )
 
-// The sentences about spec.migration. Those about the MTU are for networks that change it themselves, unless they say otherwise.
+// The sentences about spec.migration. Those about the MTU are for networks that change it themselves, unless noted otherwise.
 var (
 	MigrationType        = New("migration-type", "network type migration is not supported; remove the field")
 	MigrationFeatures    = New("migration-features", "network feature migration is not supported; remove the field")

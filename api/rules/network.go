@@ -63,14 +63,14 @@ const askAgain = "or raise the links first and delete the ConfigMap mtu, so that
 // network are the rules of the pools, and what else a Network and its short form, a NetworkConfig, have in common.
 var network = []Rule{
 	{
-		Says:  New("object-name", "metadata.name must be \"default\" (there is one network per cluster)"),
-		At:    []string{"NetworkConfig"},
-		Valid: `self.metadata.name == 'default'`,
+		Sentence: New("object-name", "metadata.name must be \"default\" (there is one network per cluster)"),
+		At:       []string{"NetworkConfig"},
+		Valid:    `self.metadata.name == 'default'`,
 	},
 	overlapOfPools("NetworkConfig", "clusterNetworks"),
 	{
-		Says: PoolOverlap,
-		At:   []string{"NetworkConfig spec"},
+		Sentence: PoolOverlap,
+		At:       []string{"NetworkConfig spec"},
 		Valid: `!self.clusterNetworks.exists(a, isCIDR(a.cidr) && isCIDR(self.serviceNetwork)
 			&& (cidr(a.cidr).containsCIDR(self.serviceNetwork) || cidr(self.serviceNetwork).containsCIDR(a.cidr)))`,
 		Message: `self.clusterNetworks.transformList(i, a, isCIDR(a.cidr) && isCIDR(self.serviceNetwork)
@@ -80,8 +80,8 @@ var network = []Rule{
 			: 'contains'), i, a.cidr])`) + `)[0]`,
 	},
 	{
-		Says: ShortFormFamilies,
-		At:   []string{"NetworkConfig spec"},
+		Sentence: ShortFormFamilies,
+		At:       []string{"NetworkConfig spec"},
 		Valid: `!isCIDR(self.serviceNetwork) || self.clusterNetworks.all(a, !isCIDR(a.cidr)
 			|| cidr(a.cidr).ip().family() == cidr(self.serviceNetwork).ip().family())`,
 		Message: `self.clusterNetworks.transformList(i, a, isCIDR(a.cidr)
@@ -89,44 +89,44 @@ var network = []Rule{
 			` + ShortFormFamilies.CEL("", "cidr(self.serviceNetwork).ip().family()", "i", "cidr(a.cidr).ip().family()") + `)[0]`,
 	},
 	{
-		Says: HostSubnetLength,
-		At:   []string{"NetworkConfig spec.clusterNetworks[]"}, Field: ".hostSubnetLength",
+		Sentence: HostSubnetLength,
+		At:       []string{"NetworkConfig spec.clusterNetworks[]"}, Field: ".hostSubnetLength",
 		Valid: `!isCIDR(self.cidr) || (self.hostSubnetLength >= 2 && self.hostSubnetLength <= (cidr(self.cidr).ip().family() == 4 ? 32
 			: 128) - cidr(self.cidr).prefixLength())`,
 		Number: "self.hostSubnetLength",
 		Args:   []string{`(cidr(self.cidr).ip().family() == 4 ? 32 : 128) - cidr(self.cidr).prefixLength()`, "cidr(self.cidr).prefixLength()", "(cidr(self.cidr).ip().family() == 4 ? 23 : 119)"},
 	},
 	{
-		Says:  CIDRSyntax,
-		At:    []string{"NetworkConfig spec.clusterNetworks[].cidr", "NetworkConfig spec.serviceNetwork", "Network spec.clusterNetwork[].cidr", "Network spec.serviceNetwork[]"},
-		Valid: `isCIDR(self)`,
-		Text:  "self",
+		Sentence: CIDRSyntax,
+		At:       []string{"NetworkConfig spec.clusterNetworks[].cidr", "NetworkConfig spec.serviceNetwork", "Network spec.clusterNetwork[].cidr", "Network spec.serviceNetwork[]"},
+		Valid:    `isCIDR(self)`,
+		Text:     "self",
 		Args: []string{`self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$')
 			? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self)
 			? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'`},
 	},
 	{
-		Says:  CIDRHostBits,
-		At:    []string{"NetworkConfig spec.clusterNetworks[].cidr", "NetworkConfig spec.serviceNetwork", "Network spec.clusterNetwork[].cidr", "Network spec.serviceNetwork[]"},
-		Valid: `!isCIDR(self) || cidr(self) == cidr(self).masked()`,
-		Text:  "self",
-		Args:  []string{"string(cidr(self).masked())"},
+		Sentence: CIDRHostBits,
+		At:       []string{"NetworkConfig spec.clusterNetworks[].cidr", "NetworkConfig spec.serviceNetwork", "Network spec.clusterNetwork[].cidr", "Network spec.serviceNetwork[]"},
+		Valid:    `!isCIDR(self) || cidr(self) == cidr(self).masked()`,
+		Text:     "self",
+		Args:     []string{"string(cidr(self).masked())"},
 	},
 	{
-		Says:  New("object-name", "metadata.name must be \"cluster\" (there is one network per cluster)"),
-		At:    []string{"Network"},
-		Valid: `self.metadata.name == 'cluster'`,
+		Sentence: New("object-name", "metadata.name must be \"cluster\" (there is one network per cluster)"),
+		At:       []string{"Network"},
+		Valid:    `self.metadata.name == 'cluster'`,
 	},
 	{
-		Says: ManagementRemoved,
-		At:   []string{"Network spec"}, Field: ".managementState",
+		Sentence: ManagementRemoved,
+		At:       []string{"Network spec"}, Field: ".managementState",
 		Valid: `!has(self.managementState) || self.managementState != 'Removed'`,
 		Text:  "self.managementState",
 	},
 	overlapOfPools("Network", "clusterNetwork"),
 	{
-		Says: PoolOverlap,
-		At:   []string{"Network spec"},
+		Sentence: PoolOverlap,
+		At:       []string{"Network spec"},
 		Valid: `!has(self.clusterNetwork) || !has(self.serviceNetwork) || !self.clusterNetwork.exists(a, self.serviceNetwork.exists(b,
 			isCIDR(a.cidr) && isCIDR(b) && (cidr(a.cidr).containsCIDR(b) || cidr(b).containsCIDR(a.cidr))))`,
 		Message: `self.clusterNetwork.transformList(i, a, self.serviceNetwork.exists(b, isCIDR(a.cidr) && isCIDR(b)
@@ -136,8 +136,8 @@ var network = []Rule{
 			? 'is the same as' : cidr(a.cidr).containsCIDR(b) ? 'lies inside' : 'contains'), i, a.cidr])`) + `)[0])[0]`,
 	},
 	{
-		Says: ServiceNetworkFamily,
-		At:   []string{"Network spec"},
+		Sentence: ServiceNetworkFamily,
+		At:       []string{"Network spec"},
 		Valid: `!has(self.serviceNetwork) || !self.serviceNetwork.exists(i, a, self.serviceNetwork.exists(j, b, i < j && isCIDR(a)
 			&& isCIDR(b) && cidr(a).ip().family() == cidr(b).ip().family()))`,
 		Message: `self.serviceNetwork.transformList(i, a, self.serviceNetwork.exists(j, b, i < j && isCIDR(a) && isCIDR(b)
@@ -146,8 +146,8 @@ var network = []Rule{
 			` + ServiceNetworkFamily.CEL("spec.serviceNetwork[%d] %s ", "j", "b", "cidr(b).ip().family()") + `)[0])[0]`,
 	},
 	{
-		Says: FamilySymmetry,
-		At:   []string{"Network spec"},
+		Sentence: FamilySymmetry,
+		At:       []string{"Network spec"},
 		Valid: `!has(self.clusterNetwork) || !has(self.serviceNetwork) || self.clusterNetwork.size() == 0
 			|| self.serviceNetwork.size() == 0 || !self.clusterNetwork.all(c, isCIDR(c.cidr)) || !self.serviceNetwork.all(s,
 			isCIDR(s)) || [4, 6].all(f, self.clusterNetwork.exists(c,
@@ -157,8 +157,8 @@ var network = []Rule{
 			cidr(s).ip().family() == 6) ? 'IPv4 and IPv6' : 'IPv4') : 'IPv6')`},
 	},
 	{
-		Says: HostPrefixMissing,
-		At:   []string{"Network spec"},
+		Sentence: HostPrefixMissing,
+		At:       []string{"Network spec"},
 		Valid: `!has(self.clusterNetwork) || !has(self.defaultNetwork) || !has(self.defaultNetwork.type)
 			|| !(self.defaultNetwork.type.lowerAscii() in ['flannel', 'ovnkubernetes']) || self.clusterNetwork.all(c,
 			has(c.hostPrefix) && c.hostPrefix > 0)`,
@@ -166,24 +166,24 @@ var network = []Rule{
 			` + HostPrefixMissing.CEL("spec.clusterNetwork[%d].hostPrefix ", "i", "self.defaultNetwork.type", "c.cidr.contains(':') ? '64' : '23 for 510 pods a node'") + `)[0]`,
 	},
 	{
-		Says: HostPrefixRange,
-		At:   []string{"Network spec.clusterNetwork[]"}, Field: ".hostPrefix",
+		Sentence: HostPrefixRange,
+		At:       []string{"Network spec.clusterNetwork[]"}, Field: ".hostPrefix",
 		Valid: `!has(self.hostPrefix) || self.hostPrefix == 0 || !isCIDR(self.cidr)
 			|| self.hostPrefix >= cidr(self.cidr).prefixLength()`,
 		Number: "self.hostPrefix",
 		Args:   []string{"cidr(self.cidr).prefixLength()", "cidr(self.cidr).ip().family() == 4 ? 30 : 126", "cidr(self.cidr).prefixLength()"},
 	},
 	{
-		Says: HostPrefixUnusable,
-		At:   []string{"Network spec.clusterNetwork[]"}, Field: ".hostPrefix",
+		Sentence: HostPrefixUnusable,
+		At:       []string{"Network spec.clusterNetwork[]"}, Field: ".hostPrefix",
 		Valid:  `!has(self.hostPrefix) || !isCIDR(self.cidr) || self.hostPrefix <= (cidr(self.cidr).ip().family() == 4 ? 30 : 126)`,
 		Number: "self.hostPrefix",
 		Args:   []string{`cidr(self.cidr).ip().family() == 4 ? '30 or less (23 gives 510)' : '126 or less (64 is usual)'`},
 	},
 	{
-		Says:   ProgressDeadline,
-		At:     []string{"Network spec.rollout.progressDeadlineSeconds"},
-		Valid:  `self >= 30 && self <= 86400`,
-		Number: "self",
+		Sentence: ProgressDeadline,
+		At:       []string{"Network spec.rollout.progressDeadlineSeconds"},
+		Valid:    `self >= 30 && self <= 86400`,
+		Number:   "self",
 	},
 }

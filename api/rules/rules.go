@@ -9,8 +9,8 @@ import (
 
 // Rule is a rule that CEL can express, at its places in the CRDs.
 type Rule struct {
-	// Says is what the message is. It has the identifier of the rule.
-	Says Sentence
+	// Sentence is the message, with the identifier of the rule.
+	Sentence Sentence
 	// At are the places of the schema: the kind and the path of the value that the rule is about (self in the expressions),
 	// with [] after a list. A kind alone is the object itself.
 	At []string
@@ -40,13 +40,13 @@ func (r Rule) Expression() string {
 	case r.Message != "":
 		return oneLine(r.Message)
 	case r.Text != "":
-		return oneLine(r.Says.CEL(`"%s" `, append([]string{r.Text}, r.Args...)...))
+		return oneLine(r.Sentence.CEL(`"%s" `, append([]string{r.Text}, r.Args...)...))
 	case r.Number != "":
-		return oneLine(r.Says.CEL("%d ", append([]string{r.Number}, r.Args...)...))
+		return oneLine(r.Sentence.CEL("%d ", append([]string{r.Number}, r.Args...)...))
 	case len(r.Args) == 0:
 		return ""
 	}
-	return oneLine(r.Says.CEL("", r.Args...))
+	return oneLine(r.Sentence.CEL("", r.Args...))
 }
 
 // Fixed returns the message that is the same for all values; empty if there is an Expression.
@@ -54,7 +54,7 @@ func (r Rule) Fixed() string {
 	if r.Expression() != "" {
 		return ""
 	}
-	return r.Says.Detail()
+	return r.Sentence.Detail()
 }
 
 // Condition returns Valid in one line.

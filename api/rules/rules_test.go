@@ -16,24 +16,24 @@ var (
 func TestEveryRuleIsComplete(t *testing.T) {
 	seen := map[string]string{}
 	for _, r := range All() {
-		if !identifier.MatchString(r.Says.rule) || len(r.At) == 0 || r.Valid == "" || r.Says.text == "" {
+		if !identifier.MatchString(r.Sentence.rule) || len(r.At) == 0 || r.Valid == "" || r.Sentence.text == "" {
 			t.Errorf("%+v", r)
 		}
 		if r.Text != "" && r.Number != "" || r.Message != "" && (r.Text != "" || r.Number != "" || len(r.Args) > 0) {
-			t.Errorf("%s: more than one way to make the message", r.Says.rule)
+			t.Errorf("%s: more than one way to make the message", r.Sentence.rule)
 		}
-		if n := len(verbs.FindAllString(strings.ReplaceAll(r.Says.text, "%%", ""), -1)); r.Message == "" && n != len(r.Args) {
-			t.Errorf("%s: the sentence has %d verbs, and %d arguments", r.Says.rule, n, len(r.Args))
+		if n := len(verbs.FindAllString(strings.ReplaceAll(r.Sentence.text, "%%", ""), -1)); r.Message == "" && n != len(r.Args) {
+			t.Errorf("%s: the sentence has %d verbs, and %d arguments", r.Sentence.rule, n, len(r.Args))
 		}
-		if strings.HasSuffix(r.Says.text, ".") || strings.HasSuffix(r.Says.text, " ") {
-			t.Errorf("%s: the sentence ends with a full stop or a space", r.Says.rule)
+		if strings.HasSuffix(r.Sentence.text, ".") || strings.HasSuffix(r.Sentence.text, " ") {
+			t.Errorf("%s: the sentence ends with a full stop or a space", r.Sentence.rule)
 		}
 		for _, at := range r.At {
 			key := at + " " + r.Field + " " + r.Condition()
 			if other, ok := seen[key]; ok {
-				t.Errorf("%s and %s are the same rule of %s", r.Says.rule, other, at)
+				t.Errorf("%s and %s are the same rule of %s", r.Sentence.rule, other, at)
 			}
-			seen[key] = r.Says.rule
+			seen[key] = r.Sentence.rule
 		}
 	}
 }
@@ -44,11 +44,11 @@ func TestMessages(t *testing.T) {
 		rule              Rule
 		expression, fixed string
 	}{
-		{"a sentence", Rule{Says: New("a", "is missing; write it")}, "", "is missing; write it"},
-		{"a value and a sentence", Rule{Text: "self", Says: New("a", "is wrong")}, `'"%s" is wrong'.format([self])`, ""},
-		{"a number and arguments", Rule{Number: "self", Says: New("a", "is not %d"), Args: []string{"1 +\n\t2"}}, `'%d is not %d'.format([self, 1 + 2])`, ""},
-		{"arguments alone", Rule{Says: New("a", "is not %s"), Args: []string{"self.a"}}, `'is not %s'.format([self.a])`, ""},
-		{"an apostrophe", Rule{Text: "self", Says: New("a", "isn't")}, `'"%s" isn\'t'.format([self])`, ""},
+		{"a sentence", Rule{Sentence: New("a", "is missing; write it")}, "", "is missing; write it"},
+		{"a value and a sentence", Rule{Text: "self", Sentence: New("a", "is wrong")}, `'"%s" is wrong'.format([self])`, ""},
+		{"a number and arguments", Rule{Number: "self", Sentence: New("a", "is not %d"), Args: []string{"1 +\n\t2"}}, `'%d is not %d'.format([self, 1 + 2])`, ""},
+		{"arguments alone", Rule{Sentence: New("a", "is not %s"), Args: []string{"self.a"}}, `'is not %s'.format([self.a])`, ""},
+		{"an apostrophe", Rule{Text: "self", Sentence: New("a", "isn't")}, `'"%s" isn\'t'.format([self])`, ""},
 		{"an expression", Rule{Message: "self ?\n\t'a' : 'b'"}, "self ? 'a' : 'b'", ""},
 	} {
 		if got := tc.rule.Expression(); got != tc.expression {

@@ -112,7 +112,7 @@ const (
 // smallForIPv6 is the sentence about an MTU that IPv6 does not work with.
 const smallForIPv6 = "is too small for IPv6; it must be at least 1280, since the cluster network has an IPv6 range"
 
-// placed are the workloads whose nodes the operator chooses, as a list of CEL. The networks and components say which they are, and a test
+// placed are the workloads whose nodes the operator chooses, as a list of CEL. The networks and components declare them, and a test
 // compares it with that.
 const placed = `['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'multus', 'multus-metrics', 'ovn-ipsec', 'ovnkube', 'ovnkube-master',
 	'ovnkube-metrics', 'ovs', 'sdn', 'sdn-controller', 'sdn-metrics', 'network-check-target', 'cni-sysctl-allowlist-ds']`
@@ -122,16 +122,16 @@ var settings = []Rule{
 	mtuOfIPv6(OVNMTUOfIPv6, "ovnKubernetesConfig", "NetworkConfig", "clusterNetworks"),
 	bindFamily("NetworkConfig", "clusterNetworks"),
 	{
-		Says: OpenShiftSDNMode,
-		At:   both("spec"), Field: ".defaultNetwork.openshiftSDNConfig.mode",
+		Sentence: OpenShiftSDNMode,
+		At:       both("spec"), Field: ".defaultNetwork.openshiftSDNConfig.mode",
 		Valid: `!has(self.defaultNetwork) || !has(self.defaultNetwork.openshiftSDNConfig)
 			|| !has(self.defaultNetwork.openshiftSDNConfig.mode)
 			|| self.defaultNetwork.openshiftSDNConfig.mode.lowerAscii() in ["", 'subnet', 'multitenant', 'networkpolicy']`,
 		Text: "self.defaultNetwork.openshiftSDNConfig.mode",
 	},
 	{
-		Says: TypeRequired,
-		At:   []string{"NetworkConfig spec"}, Field: ".defaultNetwork.type",
+		Sentence: TypeRequired,
+		At:       []string{"NetworkConfig spec"}, Field: ".defaultNetwork.type",
 		Valid: `has(self.defaultNetwork.type) && self.defaultNetwork.type != ""`,
 		Args:  []string{"'Flannel, OVNKubernetes, OpenShiftSDN'"},
 	},
@@ -142,82 +142,82 @@ var settings = []Rule{
 	foreignSettings("nuageConfig", `self.type.lowerAscii() in ["", 'nuage']`, "Nuage"),
 	foreignSettings("contivConfig", `self.type.lowerAscii() in ["", 'contiv']`, "Contiv"),
 	{
-		Says: OpenShiftSDNMTU,
-		At:   both("spec.defaultNetwork.openshiftSDNConfig"), Field: ".mtu",
+		Sentence: OpenShiftSDNMTU,
+		At:       both("spec.defaultNetwork.openshiftSDNConfig"), Field: ".mtu",
 		Valid:  `!has(self.mtu) || (self.mtu >= 576 && self.mtu <= 65536)`,
 		Number: "self.mtu",
 	},
 	{
-		Says: OpenShiftSDNVXLANPort,
-		At:   both("spec.defaultNetwork.openshiftSDNConfig"), Field: ".vxlanPort",
+		Sentence: OpenShiftSDNVXLANPort,
+		At:       both("spec.defaultNetwork.openshiftSDNConfig"), Field: ".vxlanPort",
 		Valid:  `!has(self.vxlanPort) || (self.vxlanPort >= 1 && self.vxlanPort <= 65535)`,
 		Number: "self.vxlanPort",
 	},
 	{
-		Says: OVNMTU,
-		At:   both("spec.defaultNetwork.ovnKubernetesConfig"), Field: ".mtu",
+		Sentence: OVNMTU,
+		At:       both("spec.defaultNetwork.ovnKubernetesConfig"), Field: ".mtu",
 		Valid:  `!has(self.mtu) || (self.mtu >= 576 && self.mtu <= 65535)`,
 		Number: "self.mtu",
 	},
 	{
-		Says: OVNGenevePort,
-		At:   both("spec.defaultNetwork.ovnKubernetesConfig"), Field: ".genevePort",
+		Sentence: OVNGenevePort,
+		At:       both("spec.defaultNetwork.ovnKubernetesConfig"), Field: ".genevePort",
 		Valid:  `!has(self.genevePort) || (self.genevePort >= 1 && self.genevePort <= 65535)`,
 		Number: "self.genevePort",
 	},
 	{
-		Says: OVNIPForwarding,
-		At:   both("spec.defaultNetwork.ovnKubernetesConfig"), Field: ".gatewayConfig.ipForwarding",
+		Sentence: OVNIPForwarding,
+		At:       both("spec.defaultNetwork.ovnKubernetesConfig"), Field: ".gatewayConfig.ipForwarding",
 		Valid: `!has(self.gatewayConfig) || !has(self.gatewayConfig.ipForwarding) || self.gatewayConfig.ipForwarding in ["",
 			'Restricted', 'Global']`,
 		Text: "self.gatewayConfig.ipForwarding",
 	},
 	{
-		Says: KubeProxyDuration,
-		At:   both("spec.kubeProxyConfig"), Field: ".iptablesSyncPeriod",
+		Sentence: KubeProxyDuration,
+		At:       both("spec.kubeProxyConfig"), Field: ".iptablesSyncPeriod",
 		Valid: `!has(self.iptablesSyncPeriod) || self.iptablesSyncPeriod == ""
 			|| self.iptablesSyncPeriod.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$')`,
 		Message: "self.iptablesSyncPeriod.matches('^[0-9]+$') ? " + KubeProxyUnit.CEL(`"%s" `, "self.iptablesSyncPeriod", "self.iptablesSyncPeriod") +
 			" : " + KubeProxyDuration.CEL(`"%s" `, "self.iptablesSyncPeriod"),
 	},
 	{
-		Says: KubeProxyBindAddress,
-		At:   both("spec.kubeProxyConfig"), Field: ".bindAddress",
+		Sentence: KubeProxyBindAddress,
+		At:       both("spec.kubeProxyConfig"), Field: ".bindAddress",
 		Valid: `!has(self.bindAddress) || self.bindAddress == "" || isIP(self.bindAddress)`,
 		Text:  "self.bindAddress",
 	},
 	mtuOfIPv6(OVNMTUOfIPv6, "ovnKubernetesConfig", "Network", "clusterNetwork"),
 	bindFamily("Network", "clusterNetwork"),
 	{
-		Says: ovnAdvertisementsFRR,
-		At:   []string{"Network spec"},
+		Sentence: ovnAdvertisementsFRR,
+		At:       []string{"Network spec"},
 		Valid: `!has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig)
 			|| !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements)
 			|| self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled'
 			|| (has(self.additionalRoutingCapabilities) && 'FRR' in self.additionalRoutingCapabilities.providers)`,
 	},
 	{
-		Says: WorkloadPlacement,
-		At:   []string{"Network spec.workloads[]"}, Field: ".nodeSelector",
+		Sentence: WorkloadPlacement,
+		At:       []string{"Network spec.workloads[]"}, Field: ".nodeSelector",
 		Valid: `!(self.name in ` + placed + `) || !has(self.nodeSelector) || self.nodeSelector.size() == 0`,
 		Args:  []string{"self.name"},
 	},
 	{
-		Says: WorkloadPlacement,
-		At:   []string{"Network spec.workloads[]"}, Field: ".affinity",
+		Sentence: WorkloadPlacement,
+		At:       []string{"Network spec.workloads[]"}, Field: ".affinity",
 		Valid: `!(self.name in ` + placed + `) || !has(self.affinity)`,
 		Args:  []string{"self.name"},
 	},
 	{
-		Says: WorkloadDeployment,
-		At:   []string{"Network spec.workloads[]"}, Field: ".updateStrategy",
+		Sentence: WorkloadDeployment,
+		At:       []string{"Network spec.workloads[]"}, Field: ".updateStrategy",
 		Valid: `!(self.name in ['flannel-etcd', 'flannel-etcd-snapshots', 'network-check-source', 'egress-router-cni']) || !has(self.updateStrategy)`,
 		Args:  []string{"self.name"},
 	},
 	{
-		Says:  WorkloadUnavailable,
-		At:    []string{"Network spec.workloads[].updateStrategy.maxUnavailable"},
-		Valid: `type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')`,
-		Text:  "string(self)",
+		Sentence: WorkloadUnavailable,
+		At:       []string{"Network spec.workloads[].updateStrategy.maxUnavailable"},
+		Valid:    `type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')`,
+		Text:     "string(self)",
 	},
 }

@@ -6,7 +6,7 @@ import "fmt"
 func overlapOfPools(kind, pools string) Rule {
 	const share = "i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))"
 	return Rule{
-		Says: PoolOverlap, At: []string{kind + " spec"},
+		Sentence: PoolOverlap, At: []string{kind + " spec"},
 		Valid: fmt.Sprintf("!has(self.%[1]s) || !self.%[1]s.exists(i, a, self.%[1]s.exists(j, b, %[2]s))", pools, share),
 		Message: fmt.Sprintf("self.%[1]s.transformList(i, a, self.%[1]s.exists(j, b, %[2]s), self.%[1]s.transformList(j, b, %[2]s, ", pools, share) +
 			PoolOverlap.CEL("", fmt.Sprintf(`'spec.%[1]s[%%d] %%s %%s spec.%[1]s[%%d] %%s'.format([j, b.cidr,
@@ -21,16 +21,16 @@ const migratable = `!(self.type.lowerAscii() in ['flannel', 'nuage', 'contiv'])`
 // foreignSettings is the rule that settings belong to a type. They may be set with the types for which an expression holds.
 func foreignSettings(settings, types, of string) Rule {
 	return Rule{
-		Says: ForeignSettings, At: both("spec.defaultNetwork"), Field: "." + settings,
+		Sentence: ForeignSettings, At: both("spec.defaultNetwork"), Field: "." + settings,
 		Valid: fmt.Sprintf("!has(self.%s) || !has(self.type) || %s", settings, types),
 		Args:  []string{"self.type", "'" + of + "'"},
 	}
 }
 
 // mtuOfIPv6 is the rule that the MTU of a network's settings is large enough for IPv6 where a pool of a kind is IPv6.
-func mtuOfIPv6(says Sentence, settings, kind, pools string) Rule {
+func mtuOfIPv6(sentence Sentence, settings, kind, pools string) Rule {
 	return Rule{
-		Says: says, At: []string{kind + " spec"}, Field: ".defaultNetwork." + settings + ".mtu",
+		Sentence: sentence, At: []string{kind + " spec"}, Field: ".defaultNetwork." + settings + ".mtu",
 		Valid: fmt.Sprintf(`!has(self.%[1]s) || !has(self.defaultNetwork) || !has(self.defaultNetwork.%[2]s)
 			|| !has(self.defaultNetwork.%[2]s.mtu) || self.defaultNetwork.%[2]s.mtu >= 1280 || self.defaultNetwork.%[2]s.mtu < 576
 			|| !self.%[1]s.exists(c, isCIDR(c.cidr) && cidr(c.cidr).ip().family() == 6)`, pools, settings),
@@ -44,7 +44,7 @@ func bindFamily(kind, pools string) Rule {
 	const address = "self.kubeProxyConfig.bindAddress"
 	const family = address + `.contains(':') ? 'IPv6' : 'IPv4'`
 	return Rule{
-		Says: KubeProxyBindFamily, At: []string{kind + " spec"}, Field: ".kubeProxyConfig.bindAddress",
+		Sentence: KubeProxyBindFamily, At: []string{kind + " spec"}, Field: ".kubeProxyConfig.bindAddress",
 		Valid: fmt.Sprintf(`!has(self.%[1]s) || self.%[1]s.size() == 0 || !has(self.kubeProxyConfig) || !has(%[2]s) || !isIP(%[2]s) || ip(%[2]s).isUnspecified()
 			|| (%[2]s.contains(':') ? self.%[1]s.exists(c, !isCIDR(c.cidr) || c.cidr.contains(':')) : self.%[1]s.exists(c, !isCIDR(c.cidr) || !c.cidr.contains(':')))`, pools, address),
 		Text: address, Args: []string{family, family},

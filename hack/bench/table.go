@@ -12,7 +12,7 @@ func table(all []result) string {
 		byName[r.name] = r
 	}
 	var out strings.Builder
-	out.WriteString("| what | measured | goal | beside it | times better |\n|---|---|---|---|---|\n")
+	out.WriteString("| what | measured | goal | compared with | times better |\n|---|---|---|---|---|\n")
 	compared := map[string]bool{}
 	for _, c := range comparisons() {
 		if r, ran := byName[c.benchmark]; ran {
@@ -68,7 +68,7 @@ func (c comparison) ratio(measured, other float64) string {
 	case measured == 0 && other == 0 || other == 0 || c.other == 0 && c.otherUnit == "":
 		return "-"
 	case measured == 0:
-		return "none at all"
+		return "∞"
 	}
 	return short(other/measured) + " ×"
 }

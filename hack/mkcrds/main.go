@@ -54,7 +54,7 @@ func allPlaced(placed map[string]bool) error {
 	for _, r := range rules.All() {
 		for _, at := range r.At {
 			if !placed[at] {
-				return fmt.Errorf("rule %s is for %q, which no CRD has", r.Says.Rule(), at)
+				return fmt.Errorf("rule %s is for %q, which no CRD has", r.Sentence.Rule(), at)
 			}
 		}
 	}

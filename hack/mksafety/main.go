@@ -43,8 +43,8 @@ func run(name string) error {
 // replaced returns a page with another table.
 func replaced(page []byte, table string) ([]byte, error) {
 	before, rest, ok := bytes.Cut(page, []byte(begin))
-	_, after, also := bytes.Cut(rest, []byte(end))
-	if !ok || !also {
+	_, after, found := bytes.Cut(rest, []byte(end))
+	if !ok || !found {
 		return nil, errMarks
 	}
 	return bytes.Join([][]byte{before, []byte(begin + table + end), after}, nil), nil

@@ -19,7 +19,7 @@ const assetsVariable = "CNO_TEST_ASSETS"
 // assets are the paths of the programs that a server is made of.
 type assets struct{ apiserver, etcd string }
 
-// findAssets looks for the programs. The error says where it looked and what to do.
+// findAssets looks for the programs. The error has the directories that were searched, and the way out.
 func findAssets() (assets, error) {
 	dir := os.Getenv(assetsVariable)
 	if dir == "" {

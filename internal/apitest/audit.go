@@ -26,7 +26,7 @@ type Request struct {
 	Verb string `json:"verb"`
 	// URI is the path with its query.
 	URI string `json:"requestURI"`
-	// UserAgent is what the client says that it is. Tests tell their clients apart by it.
+	// UserAgent is the name that the client sends. Tests distinguish their clients by it.
 	UserAgent string `json:"userAgent"`
 	// User is who the server took the client for.
 	User struct {

@@ -77,7 +77,7 @@ func (s *Server) Create(tb testing.TB, object client.Object) {
 	s.DeleteAfter(tb, object)
 }
 
-// DeleteAfter deletes an object when the test ends and waits until it is gone, so that the next test may
+// DeleteAfter deletes an object when the test ends and waits until it is deleted, so that the next test may
 // create one of the same name. It is no error if there is none.
 func (s *Server) DeleteAfter(tb testing.TB, object client.Object) {
 	tb.Helper()

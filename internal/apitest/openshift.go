@@ -55,7 +55,7 @@ func (s *Server) Install(tb testing.TB, names ...string) {
 	}
 }
 
-// Uninstall makes the running server no longer serve kinds, and deletes their objects. It returns when they are gone.
+// Uninstall deletes the CRDs of kinds and their objects from the running server. It returns when they are deleted.
 // Kinds that are not there are no error.
 func (s *Server) Uninstall(tb testing.TB, names ...string) {
 	tb.Helper()

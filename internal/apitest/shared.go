@@ -27,7 +27,7 @@ const atOnce = "4"
 
 // Main runs the tests of a binary and exits with their result. Shared gives them one server with these
 // options, which starts when it is first asked for: a run that selects other tests does not wait for it.
-// Tests that call Parallel run four at a time, independent of the number of processors, unless -parallel says otherwise.
+// Tests that call Parallel run four at a time, independent of the number of processors, unless -parallel is set.
 func Main(m *testing.M, options Options) {
 	_ = flag.Set("test.parallel", atOnce) // an argument sets it again later
 	shared.options = options
@@ -61,7 +61,7 @@ func Shared(tb testing.TB) *Server {
 
 // Borrow returns a server of this test binary that no other test uses until this one ends; it is started with the options of Main
 // if all are in use. The test leaves it as it found it: what it creates, it deletes in functions that it passes to Cleanup. A
-// server of a test that failed is stopped, since no one knows what is left on it.
+// server of a test that failed is stopped, since its state is unknown.
 func Borrow(tb testing.TB) *Server {
 	tb.Helper()
 	server, err := borrow()

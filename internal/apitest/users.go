@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// User returns the configuration of a user who has a client certificate and no rights but those that RBAC
+// User returns the configuration of a user who has a client certificate and no permissions but those that RBAC
 // gives to the name and the groups.
 func (s *Server) User(tb testing.TB, name string, groups ...string) *rest.Config {
 	tb.Helper()

@@ -1,8 +1,8 @@
 // Package doctest finds the examples in the documentation, so that a test can execute them: YAML in the fenced
 // blocks of README.md and of everything below docs/.
 //
-// A block whose fence says yaml, and which holds objects of this project, is an example that the API server must
-// accept. The word refused after yaml marks one that it must refuse; if a block whose fence says text follows
+// A block with a yaml fence, which holds objects of this project, is an example that the API server must
+// accept. The word refused after yaml marks one that it must refuse; if a block with a text fence follows
 // at once, that is what the server must answer, line by line:
 //
 //	```yaml refused
@@ -40,7 +40,7 @@ type Block struct {
 	Refused bool
 	// Content is what is between the fences.
 	Content string
-	// Answer holds the lines that the server's answer must contain, if the document tells it.
+	// Answer holds the lines that the server's answer must contain, if the document has it.
 	Answer []string
 }
 
@@ -130,7 +130,7 @@ func unindent(lines []string, indent int) []string {
 	return out
 }
 
-// Objects decodes the objects of the block. There are none if it holds parts of objects. The error says where
+// Objects decodes the objects of the block. There are none if it holds parts of objects. The error has the position
 // the block is.
 func (b Block) Objects() ([]*unstructured.Unstructured, error) {
 	objects, err := Objects([]byte(b.Content))

@@ -8,9 +8,9 @@ import (
 
 // Step is one thing to do in a document that is walked through from top to bottom.
 //
-// A fence of the language sh is a script; its words after sh say where it runs, for example on=master-0. What follows in
+// A fence of the language sh is a script; the words after sh select where it runs, for example on=master-0. What follows in
 // a fence of the language text is what it must print. A fence with a word file=NAME is written to that file. A comment
-// <!-- walk: ... --> tells the test to do what the text says a third party does.
+// <!-- walk: ... --> has the test do what the text describes as the action of a third party.
 type Step struct {
 	File string
 	Line int
@@ -19,7 +19,7 @@ type Step struct {
 	// Kind is "script", "file" or "elsewhere".
 	Kind string
 	Body string
-	// Prints is what a script must print; Checked is set if the document says it.
+	// Prints is what a script must print; Checked is set if the document has it.
 	Prints  string
 	Checked bool
 }
@@ -50,8 +50,8 @@ func Steps(name, content string) ([]Step, error) {
 	var steps []Step
 	lines := strings.Split(content, "\n")
 	for i := 0; i < len(lines); i++ {
-		if said, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "<!-- walk:"); ok {
-			steps = append(steps, Step{File: name, Line: i + 1, Kind: Elsewhere, Words: strings.Fields(strings.TrimSuffix(said, "-->"))})
+		if action, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "<!-- walk:"); ok {
+			steps = append(steps, Step{File: name, Line: i + 1, Kind: Elsewhere, Words: strings.Fields(strings.TrimSuffix(action, "-->"))})
 			continue
 		}
 		words, indent, ok := opening(lines[i])

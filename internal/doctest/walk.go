@@ -17,13 +17,13 @@ type Walk struct {
 	Env []string
 	// Skip leaves out scripts with one of these words.
 	Skip []string
-	// On runs a script elsewhere, where the word on= says, and returns what it printed. It may be nil if Skip has "on".
+	// On runs a script on the host that on= names, and returns its output. It may be nil if Skip has "on".
 	On func(where, script string) (string, error)
 	// Elsewhere does what a third party does. Nil does nothing.
 	Elsewhere func(words []string) error
 }
 
-// Run does the steps, until one fails. The error says where.
+// Run does the steps, until one fails. The error has the position.
 func (w Walk) Run(steps []Step) error {
 	for _, s := range steps {
 		if err := w.step(s); err != nil {
@@ -48,7 +48,7 @@ func (w Walk) step(s Step) error {
 		return nil
 	}
 	printed, err := w.script(where, s.Body)
-	// A script that the document shows to fail says so by the word fails.
+	// A script that must fail has the word fails.
 	if fails := slices.Contains(s.Words, "fails"); (err != nil) != fails {
 		return fmt.Errorf("run script: %w\n%s", err, printed)
 	}

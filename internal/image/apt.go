@@ -49,7 +49,7 @@ type deb struct {
 
 // closure returns the packages, and all that they depend on, sorted by file name, all of them downloaded to
 // directory debs. The lists of the machine are used, or if they do not serve (no lists, or lists that name
-// versions that are gone), lists of its own, which are refreshed if these do not serve either.
+// versions that no longer exist), its own lists, which are refreshed if these do not work either.
 func (a apt) closure(ctx context.Context, packages []string) ([]deb, error) {
 	unlock, err := a.prepare()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Definition is what an image.yaml says: an image in terms of the programs that go into it.
+// Definition is the content of an image.yaml: an image in terms of the programs that it contains.
 type Definition struct {
 	// Name is the last part of the image's name.
 	Name string `json:"name"`

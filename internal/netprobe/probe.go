@@ -92,8 +92,8 @@ func run(ctx context.Context, p Probe) Result {
 		return runDenied(ctx, p)
 	}
 	res := Result{ID: p.ID}
-	begun := time.Now()
-	for i := 0; i < tries || p.Patient && time.Since(begun) < patient && ctx.Err() == nil; i++ {
+	start := time.Now()
+	for i := 0; i < tries || p.Patient && time.Since(start) < patient && ctx.Err() == nil; i++ {
 		begin := time.Now()
 		err := try(ctx, p)
 		res.Milliseconds = time.Since(begin).Milliseconds()
@@ -114,7 +114,7 @@ func run(ctx context.Context, p Probe) Result {
 // runDenied retries until the probe has failed several times in a row.
 func runDenied(ctx context.Context, p Probe) Result {
 	res := Result{ID: p.ID}
-	begun := time.Now()
+	start := time.Now()
 	for failed := 0; failed < failures; {
 		begin := time.Now()
 		err := try(ctx, p)
@@ -125,7 +125,7 @@ func runDenied(ctx context.Context, p Probe) Result {
 			continue
 		}
 		res.Error, failed = "", 0
-		if !p.Patient || time.Since(begun) >= patient || ctx.Err() != nil {
+		if !p.Patient || time.Since(start) >= patient || ctx.Err() != nil {
 			return res
 		}
 		select {

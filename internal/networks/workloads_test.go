@@ -256,7 +256,7 @@ func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
 	named := regexp.MustCompile(`'([a-z-]+)'`)
 	checked := 0
 	for _, r := range rules.All() {
-		want, concerned := map[string][]string{"workload-placement": placed, "workload-update-strategy": fixed}[r.Says.Rule()]
+		want, concerned := map[string][]string{"workload-placement": placed, "workload-update-strategy": fixed}[r.Sentence.Rule()]
 		if !concerned || !strings.Contains(r.Valid, "self.name in") {
 			continue
 		}
@@ -267,7 +267,7 @@ func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
 		}
 		slices.Sort(names)
 		if diff := cmp.Diff(want, names); diff != "" {
-			t.Errorf("rule %s for %s (-networks +rule):\n%s", r.Says.Rule(), r.Field, diff)
+			t.Errorf("rule %s for %s (-networks +rule):\n%s", r.Sentence.Rule(), r.Field, diff)
 		}
 	}
 	if checked != 3 {

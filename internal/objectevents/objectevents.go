@@ -26,7 +26,7 @@ type Problem struct {
 	Reason, Message string
 }
 
-// identity tells one problem from another.
+// identity distinguishes problems.
 type identity struct {
 	uid             types.UID
 	reason, message string

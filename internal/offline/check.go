@@ -73,7 +73,7 @@ func (in Input) Problems(err error) (problems []Problem, ok bool) {
 	return problems, len(refusals) > 0
 }
 
-// Validate returns all errors in a configuration by itself.
+// Validate returns all errors in a configuration, without comparing it with an applied one.
 func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, error) {
 	if in.Pod != nil {
 		return in.podProblems(), nil

@@ -74,11 +74,11 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodGet || asks(r.URL.Path):
 		return f.next.RoundTrip(r)
 	case strings.Contains(r.URL.Path, "/apis/coordination.k8s.io/"):
-		begun, begunWall := f.now(), f.wall()
+		start, startWall := f.now(), f.wall()
 		response, err := f.next.RoundTrip(r)
 		if err == nil && response.StatusCode < http.StatusMultipleChoices {
 			f.mu.Lock()
-			f.renewed, f.renewedWall = begun, begunWall
+			f.renewed, f.renewedWall = start, startWall
 			f.mu.Unlock()
 		}
 		return response, err

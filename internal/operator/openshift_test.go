@@ -27,7 +27,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-// optional are the kinds that loops use where they are served, and what objects of them a cluster is born with.
+// optional are the kinds that loops use where they are served, and the objects of them that a new cluster has.
 var optional = []struct {
 	name, bootstrapped string
 }{
@@ -154,7 +154,7 @@ func (c *cluster) holder() string {
 	return *lease.Spec.HolderIdentity
 }
 
-// bootstrapped returns what a cluster of OpenShift is born with, for the network of newNetwork.
+// bootstrapped returns the objects of a new OpenShift cluster, for the network of newNetwork.
 func bootstrapped(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	network := newNetwork().Spec

@@ -288,8 +288,8 @@ func (o *operands) handler() toolscache.ResourceEventHandler {
 // specChanged reports whether more than the status of an object has changed.
 func specChanged(before, after any) bool {
 	a, ok := before.(*unstructured.Unstructured)
-	b, also := after.(*unstructured.Unstructured)
-	if !ok || !also || b.GetGeneration() == 0 || a.GetGeneration() != b.GetGeneration() {
+	b, isObject := after.(*unstructured.Unstructured)
+	if !ok || !isObject || b.GetGeneration() == 0 || a.GetGeneration() != b.GetGeneration() {
 		return true
 	}
 	return !maps.Equal(a.GetLabels(), b.GetLabels()) || !maps.Equal(a.GetAnnotations(), b.GetAnnotations()) ||

@@ -20,7 +20,7 @@ import (
 
 // Case is one state of a cluster, and the alerts that fire in it.
 type Case struct {
-	// Name says which state it is.
+	// Name describes the state.
 	Name string
 	// Series are the values of metrics, in promtool's notation ("0x60", "0+1x60"), by their names with labels. One value is
 	// written each minute. They replace and extend those of a cluster without problems.

@@ -91,17 +91,17 @@ func remedy(name string) string {
 func closest(name string) (string, bool) {
 	flags := sorted(translated())
 	bare := func(s string) string { return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s)) }
-	begun := ""
+	best := ""
 	for _, f := range flags {
 		switch {
 		case bare(f) == bare(name):
 			return f, true
-		case len(bare(name)) >= 4 && strings.HasPrefix(bare(f), bare(name)) && (begun == "" || len(f) < len(begun)):
-			begun = f
+		case len(bare(name)) >= 4 && strings.HasPrefix(bare(f), bare(name)) && (best == "" || len(f) < len(best)):
+			best = f
 		}
 	}
-	if begun != "" {
-		return begun, true
+	if best != "" {
+		return best, true
 	}
 	return suggest.Closest(strings.TrimLeft(name, "-"), flags, 3)
 }

@@ -68,11 +68,11 @@ func recognizes(settings *osv1.ProxyConfig) bool {
 
 // bindAddress returns the address in the argument, or else all addresses of the IP family of the first pool.
 func bindAddress(spec *operatorv1.NetworkSpec, settings *osv1.ProxyConfig) string {
-	var said Config
-	apply(&said, arguments(settings), nil)
+	var configured Config
+	apply(&configured, arguments(settings), nil)
 	switch {
-	case said.BindAddress != "":
-		return said.BindAddress
+	case configured.BindAddress != "":
+		return configured.BindAddress
 	case firstIsIPv6(spec):
 		return "::"
 	}
@@ -81,9 +81,9 @@ func bindAddress(spec *operatorv1.NetworkSpec, settings *osv1.ProxyConfig) strin
 
 // syncPeriod returns the period in the argument, or else the default.
 func syncPeriod(settings *osv1.ProxyConfig) string {
-	var said Config
-	apply(&said, arguments(settings), nil)
-	if d := said.IPTables.SyncPeriod.Duration; d != 0 {
+	var configured Config
+	apply(&configured, arguments(settings), nil)
+	if d := configured.IPTables.SyncPeriod.Duration; d != 0 {
 		return d.String()
 	}
 	return defaultSyncPeriod.String()

@@ -45,14 +45,14 @@ func (a Answer) Write(w io.Writer, all bool) error {
 }
 
 func writePart(b *strings.Builder, title string, steps []Step, installed, all bool) {
-	begun := false
+	started := false
 	for _, s := range steps {
 		if s.Installed != installed {
 			continue
 		}
-		if !begun {
+		if !started {
 			fmt.Fprintf(b, "\n%s\n", title)
-			begun = true
+			started = true
 		}
 		mark := "pass"
 		if !s.OK {

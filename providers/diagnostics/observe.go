@@ -51,7 +51,7 @@ func configuration(ctx context.Context, r client.Reader) (*configv1.NetworkDiagn
 	return &network.Spec.NetworkDiagnostics, nil
 }
 
-// serves reports whether a kind is available. It returns true if the reader cannot tell.
+// serves reports whether a kind is available. It returns true if the reader does not report it.
 func serves(r client.Reader, gk schema.GroupKind) (bool, error) {
 	c, ok := r.(interface{ RESTMapper() meta.RESTMapper })
 	if !ok {

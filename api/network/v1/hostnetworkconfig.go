@@ -13,7 +13,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name=Role,type=string,JSONPath=`.spec.role`,description="The role whose nodes are configured"
 // +kubebuilder:printcolumn:name=Valid,type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`,description="Whether the configuration is valid"
-// +kubebuilder:printcolumn:name=Rendered,type=string,JSONPath=`.status.conditions[?(@.type=="Rendered")].status`,description="Whether the objects that bring them to the nodes are there"
+// +kubebuilder:printcolumn:name=Rendered,type=string,JSONPath=`.status.conditions[?(@.type=="Rendered")].status`,description="Whether the objects that copy them to the nodes exist"
 // +kubebuilder:printcolumn:name=Nodes,type=integer,JSONPath=`.status.nodes`,description="How many nodes have the role"
 // +kubebuilder:printcolumn:name=Applied,type=integer,JSONPath=`.status.appliedNodes`,description="Number of nodes that have applied their document"
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failedNodes`,description="Number of nodes that could not apply their document"

@@ -19,7 +19,7 @@ type plugin struct {
 	cni  *libcni.CNIConfig
 	list *libcni.NetworkConfigList
 	// floor invokes the same plugins without libcni.
-	floor *byHand
+	floor *direct
 	// further, if not nil, has pods that request further networks.
 	further *further
 }
@@ -37,7 +37,7 @@ func newPlugin() (*plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	floor, err := newByHand(list.Bytes)
+	floor, err := newDirect(list.Bytes)
 	if err != nil {
 		return nil, err
 	}

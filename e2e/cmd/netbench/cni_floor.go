@@ -16,9 +16,9 @@ import (
 // pluginDir is the directory of the CNI plugins of a node.
 const pluginDir = "/opt/cni/bin"
 
-// byHand invokes the plugins of the node's configuration directly, one after the other, each with its configuration on standard
+// direct invokes the plugins of the node's configuration directly, one after the other, each with its configuration on standard
 // input, without libcni, cache or validation. Its duration is the minimum that an ADD can take with these plugins.
-type byHand struct {
+type direct struct {
 	version, name string
 	plugins       []map[string]any
 	// further are the plugins of further networks, one each, for the interfaces net1, net2, and so on.
@@ -27,8 +27,8 @@ type byHand struct {
 	write func(ctx context.Context, id string) error
 }
 
-// newByHand parses the node's configuration, or that of the cluster network in it where pods can have further networks.
-func newByHand(list []byte) (*byHand, error) {
+// newDirect parses the node's configuration, or that of the cluster network in it where pods can have further networks.
+func newDirect(list []byte) (*direct, error) {
 	if own, wrapped := delegate.Own(list); wrapped {
 		list = own
 	}
@@ -40,11 +40,11 @@ func newByHand(list []byte) (*byHand, error) {
 	if err := json.Unmarshal(list, &read); err != nil {
 		return nil, fmt.Errorf("decode CNI configuration: %w", err)
 	}
-	return &byHand{version: read.CNIVersion, name: read.Name, plugins: read.Plugins}, nil
+	return &direct{version: read.CNIVersion, name: read.Name, plugins: read.Plugins}, nil
 }
 
 // attach invokes ADD of each plugin with the result of the previous one.
-func (p *byHand) attach(ctx context.Context, id, path string) error {
+func (p *direct) attach(ctx context.Context, id, path string) error {
 	var result json.RawMessage
 	for _, plugin := range p.plugins {
 		out, err := p.call(ctx, "ADD", id, path, "eth0", plugin, result)
@@ -65,7 +65,7 @@ func (p *byHand) attach(ctx context.Context, id, path string) error {
 }
 
 // detach invokes DEL of each plugin in reverse order.
-func (p *byHand) detach(ctx context.Context, id, path string) error {
+func (p *direct) detach(ctx context.Context, id, path string) error {
 	for i, plugin := range slices.Backward(p.further) {
 		if _, err := p.call(ctx, "DEL", id, path, fmt.Sprintf("net%d", i+1), plugin, nil); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (p *byHand) detach(ctx context.Context, id, path string) error {
 	return nil
 }
 
-func (p *byHand) call(ctx context.Context, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
+func (p *direct) call(ctx context.Context, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
 	kind, _ := plugin["type"].(string)
 	conf := map[string]any{"cniVersion": p.version, "name": p.name}
 	for key, value := range plugin {

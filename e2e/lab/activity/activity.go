@@ -22,10 +22,10 @@ type Step struct {
 
 // part is a running part of a step.
 type part struct {
-	mu    sync.Mutex
-	name  string
-	begun time.Time
-	note  string
+	mu      sync.Mutex
+	name    string
+	started time.Time
+	note    string
 }
 
 type key struct{}
@@ -45,7 +45,7 @@ func Note(ctx context.Context, text string) {
 
 // Do runs a part of the step. Reports contain its name.
 func (s *Step) Do(ctx context.Context, name string, f func(context.Context) error) error {
-	p := &part{name: name, begun: time.Now()}
+	p := &part{name: name, started: time.Now()}
 	s.mu.Lock()
 	s.parts = append(s.parts, p)
 	s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Step) lines(now time.Time) []string {
 	defer s.mu.Unlock()
 	var lines []string
 	for _, p := range s.parts {
-		if since := now.Sub(p.begun); since >= Interval {
+		if since := now.Sub(p.started); since >= Interval {
 			lines = append(lines, p.text(since))
 		}
 	}

@@ -130,9 +130,9 @@ func (s Stores) importAll(ctx context.Context, archives []image.Archive, root st
 	if err := os.WriteFile(file, settings, 0o600); err != nil {
 		return err
 	}
-	var said bytes.Buffer
+	var output bytes.Buffer
 	daemon := exec.Command(s.Containerd, "--config="+file)
-	daemon.Stdout, daemon.Stderr = &said, &said
+	daemon.Stdout, daemon.Stderr = &output, &output
 	// It ends with the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -152,7 +152,7 @@ func (s Stores) importAll(ctx context.Context, archives []image.Archive, root st
 		err = errors.Join(<-ended, fmt.Errorf("containerd does not end within %s", stopTimeout))
 	}
 	if err := errors.Join(failed, err); err != nil {
-		return fmt.Errorf("%w; containerd printed:\n%s", err, said.Bytes())
+		return fmt.Errorf("%w; containerd printed:\n%s", err, output.Bytes())
 	}
 	return nil
 }

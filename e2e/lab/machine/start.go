@@ -113,16 +113,16 @@ func specFile(s Spec) (*os.File, error) {
 func awaitReady(ctx context.Context, node string, r *os.File) error {
 	stop := context.AfterFunc(ctx, func() { _ = r.Close() })
 	defer stop()
-	said, err := io.ReadAll(r)
+	report, err := io.ReadAll(r)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for the node %s: %w", node, context.Cause(ctx))
 	case err != nil:
 		return fmt.Errorf("wait for the node %s: %w", node, err)
-	case len(said) == 0:
+	case len(report) == 0:
 		return fmt.Errorf("the first process of node %s ended during its start: see its log", node)
-	case said[0] != readyByte:
-		return fmt.Errorf("node %s: %s", node, strings.TrimSpace(string(said)))
+	case report[0] != readyByte:
+		return fmt.Errorf("node %s: %s", node, strings.TrimSpace(string(report)))
 	}
 	return nil
 }

@@ -118,15 +118,15 @@ func Start(program string, args []string, log string, s Spec) (process.Process, 
 }
 
 func awaitReady(r io.Reader) error {
-	said, err := io.ReadAll(r)
+	report, err := io.ReadAll(r)
 	if err != nil {
 		return fmt.Errorf("wait for the underlay: %w", err)
 	}
-	if len(said) == 0 {
+	if len(report) == 0 {
 		return errors.New("the process of the underlay ended during its start: see its log")
 	}
-	if said[0] != 0 {
-		return fmt.Errorf("create the underlay: %s", said)
+	if report[0] != 0 {
+		return fmt.Errorf("create the underlay: %s", report)
 	}
 	return nil
 }

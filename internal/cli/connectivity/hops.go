@@ -8,7 +8,7 @@ import (
 // failures has the kinds of the failed and the successful scenarios between two places.
 type failures struct{ bad, good map[kind]bool }
 
-// hops returns the failing hop for each pair of places that cannot reach one another: the first hop that fails by itself on the
+// hops returns the failing hop for each pair of places that cannot reach one another: the first hop that fails independently on the
 // way from a pod to its node, the other node and the other pod.
 func hops(all []scenario, failed map[string]bool) []string {
 	type pair struct{ from, to string }
@@ -45,7 +45,7 @@ func hops(all []scenario, failed map[string]bool) []string {
 	return slices.Compact(sentences)
 }
 
-// hop returns the first hop that fails by itself. own and far are the failures within each of the two nodes.
+// hop returns the first hop that fails independently of others. own and far are the failures within each of the two nodes.
 func hop(from, to string, way, own, far failures) string {
 	switch {
 	case from == to && (way.bad[podHost] || way.bad[hostPod]):

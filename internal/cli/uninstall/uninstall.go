@@ -44,7 +44,7 @@ func New(operands provider.Operands) *cobra.Command {
 		Short: "Uninstall the network, the operator and its CRDs",
 		Long: `Stops the operator, cleans every node (routes, devices, rules, files), and deletes the objects that
 the operator applied, its installation, its configuration and its CRDs. It also completes an
-uninstallation that was begun by hand, in any order: with the operator, Network/cluster, the CRDs
+uninstallation that was started manually, in any order: with the operator, Network/cluster, the CRDs
 or the namespaces. If the operator's records are missing, so that the applied objects are unknown,
 --force deletes by the label of the operator's objects.
 

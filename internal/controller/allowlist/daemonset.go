@@ -58,7 +58,7 @@ func daemonSet(list string, s settings) (manifest.Object, error) {
 	return object, nil
 }
 
-// listOf returns the list that a DaemonSet brings; one of a third party brings none that there is.
+// listOf returns the list that a DaemonSet installs; a DaemonSet of a third party has none.
 func listOf(ds *appsv1.DaemonSet) string {
 	for _, container := range ds.Spec.Template.Spec.Containers {
 		for _, env := range container.Env {

@@ -103,8 +103,8 @@ func (c *Controller) preBoot(w input, config roleConfig) (all []object, errs []s
 			continue
 		}
 		all = append(all, c.withLabels(made, config.Name))
-		named, there := w.Machines[d.BareMetalHost]
-		if !there || named == metal.SecretName(d.BareMetalHost) {
+		named, found := w.Machines[d.BareMetalHost]
+		if !found || named == metal.SecretName(d.BareMetalHost) {
 			continue
 		}
 		machine, err := metal.BareMetalHost(host, metal.Namespace)

@@ -59,9 +59,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 }
 
 // phase observes the duration of a phase, and returns its end.
-func (m *Metrics) phase(name string, begun, ended time.Time) time.Time {
+func (m *Metrics) phase(name string, start, ended time.Time) time.Time {
 	if m != nil {
-		m.phases.WithLabelValues(name).Observe(ended.Sub(begun).Seconds())
+		m.phases.WithLabelValues(name).Observe(ended.Sub(start).Seconds())
 	}
 	return ended
 }

@@ -19,21 +19,21 @@ type reconciled struct {
 
 // run computes the five values. The error requests another reconcile; the findings describe the problems.
 func (c *Controller) run(ctx context.Context, network *operatorv1.Network) (r reconciled, err error) {
-	begun := c.Now()
+	start := c.Now()
 	if r.gathered, err = c.gather(ctx, network); err != nil || r.lost() {
 		return r, err
 	}
-	begun = c.Metrics.phase(phaseRecords, begun, c.Now())
+	start = c.Metrics.phase(phaseRecords, start, c.Now())
 	r.wanted = c.want(ctx, &r.gathered)
 	r.chosen, err = c.choose(ctx, &r.gathered, &r.wanted)
-	begun = c.Metrics.phase(phaseRender, begun, c.Now())
+	start = c.Metrics.phase(phaseRender, start, c.Now())
 	if err != nil || !r.rendered || !r.managed {
 		return r, err
 	}
 	if r.planned, r.applyErr = c.plan(ctx, &r.gathered, &r.chosen); r.applyErr == nil {
 		r.done, r.applyErr = c.do(ctx, &r.gathered, &r.chosen, &r.planned)
 	}
-	c.Metrics.phase(phaseRollOut, begun, c.Now())
+	c.Metrics.phase(phaseRollOut, start, c.Now())
 	if r.applyErr != nil {
 		return r, r.applyErr
 	}

@@ -27,7 +27,7 @@ type Agents struct {
 	Report bool
 	// WithoutCertificate has a message for each agent that does not present its own certificate. Permissions are not checked until it is empty.
 	WithoutCertificate []string
-	// Cause says where to find the cause, as in "the log of flanneld on these nodes has the cause".
+	// Cause names where to find the cause, as in "the log of flanneld on these nodes has the cause".
 	Cause string
 }
 

@@ -69,12 +69,12 @@ func Gone(err error) bool {
 
 // Running reports whether NetworkManager is on the bus.
 func (c *Client) Running(ctx context.Context) (bool, error) {
-	var there bool
-	err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, service).Store(&there)
+	var hasOwner bool
+	err := c.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.NameHasOwner", 0, service).Store(&hasOwner)
 	if err != nil {
 		return false, fmt.Errorf("ask the message bus for NetworkManager: %w", err)
 	}
-	return there, nil
+	return hasOwner, nil
 }
 
 // Info has properties of NetworkManager.

@@ -38,7 +38,7 @@ func NewCache(database string, columns map[string][]string, changed func([]Chang
 // Synced is closed when the cache is synced for the first time.
 func (c *Cache) Synced() <-chan struct{} { return c.synced }
 
-// Watch keeps the cache up to date until the connection or the context ends; the error says why. It is a Session's Serve.
+// Watch keeps the cache up to date until the connection or the context ends; the error has the reason. It is a Session's Serve.
 func (c *Cache) Watch(ctx context.Context, client *Client) error {
 	c.watching.Lock()
 	defer c.watching.Unlock()

@@ -12,7 +12,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// network is the schema of the chart of the Network: what the CRD says of its spec, with all overrides of workloads.
+// network is the schema of the chart of the Network: the schema of its spec in the CRD, with all overrides of workloads.
 func network() (map[string]any, error) {
 	all, err := crds.All()
 	if err != nil {

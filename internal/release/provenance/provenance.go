@@ -15,7 +15,7 @@ const (
 	BuildType     = "https://github.com/cluster-network-operator/cno/blob/main/docs/releases.md"
 )
 
-// Statement says of files how they were built.
+// Statement records how files were built.
 type Statement struct {
 	Type          string     `json:"_type"`
 	Subject       []Resource `json:"subject"`

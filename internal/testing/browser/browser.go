@@ -70,7 +70,7 @@ func Start(tb testing.TB) *Page {
 	if err != nil {
 		tb.Fatalf("chromium is not installed: make deps installs it on Debian, as root; otherwise: apt-get install --no-install-recommends chromium (%v)", err)
 	}
-	theirs, out, err := os.Pipe()
+	childIn, out, err := os.Pipe()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -83,11 +83,11 @@ func Start(tb testing.TB) *Page {
 		"--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--font-render-hinting=none", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "about:blank")
 	cmd.Env = append(cmd.Environ(), "HOME="+home)
-	cmd.ExtraFiles = []*os.File{theirs, others}
+	cmd.ExtraFiles = []*os.File{childIn, others}
 	if err := cmd.Start(); err != nil {
 		tb.Fatalf("start chromium: %v", err)
 	}
-	_, _ = theirs.Close(), others.Close()
+	_, _ = childIn.Close(), others.Close()
 	p := &Page{tb: tb, out: out, waiting: map[int]chan message{}}
 	go p.read(in)
 	tb.Cleanup(func() {
@@ -150,7 +150,7 @@ func (p *Page) read(in *os.File) {
 	}
 }
 
-// note keeps what events say.
+// note records events.
 func (p *Page) note(m message) {
 	var e struct {
 		Request          struct{ URL string }

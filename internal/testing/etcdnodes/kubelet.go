@@ -177,7 +177,7 @@ func (w *World) SwitchOff(node string) {
 // SwitchOn starts a node that was switched off.
 func (w *World) SwitchOn(node string) { delete(w.off, node) }
 
-// Runs reports whether a member runs as its record says.
+// Runs reports whether a member runs as recorded.
 func (w *World) Runs(m etcdcluster.Member) bool {
 	p := w.running[m.Node]
 	return p != nil && p.hash == m.PodHash()

@@ -24,7 +24,7 @@ type Process struct {
 	done       chan struct{}
 }
 
-// Run starts an etcd with some arguments, which dies with the test binary. Its output goes to log, if that is not nil.
+// Run starts an etcd with some arguments, which is killed with the test binary. Its output goes to log, if that is not nil.
 func Run(t *testing.T, log io.Writer, args ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(filepath.Join(assets.Dir(t, "etcd"), "etcd"), args...), done: make(chan struct{})}

@@ -148,7 +148,7 @@ func (w *World) Node(name string, number int, controlPlane bool) *corev1.Node {
 // Address returns the address of the node with a number from 1 to 9.
 func Address(number int) string { return fmt.Sprintf("127.0.1.%d", number) }
 
-// RemoveNode deletes a Node object; what runs on the node goes on.
+// RemoveNode deletes a Node object; what runs on the node keeps running.
 func (w *World) RemoveNode(name string) {
 	w.T.Helper()
 	if err := w.API.Delete(w.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {

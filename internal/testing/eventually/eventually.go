@@ -25,7 +25,7 @@ func IsOrShow(t testing.TB, limit time.Duration, what string, condition func() b
 	}
 }
 
-// Holds waits until a condition holds. The test fails if it does not within a minute; have says what the state was.
+// Holds waits until a condition holds. The test fails if it does not within a minute; have describes the state.
 func Holds(t testing.TB, what string, condition func() (have string, ok bool)) {
 	t.Helper()
 	HoldsWithin(t, Limit, what, condition)
@@ -38,7 +38,7 @@ func HoldsWithin(t testing.TB, limit time.Duration, what string, condition func(
 	IsOrShow(t, limit, what, func() (ok bool) { have, ok = condition(); return ok }, func() string { return have })
 }
 
-// Is waits until a condition holds of which there is nothing more to say.
+// Is waits until a condition holds that needs no description of the state.
 func Is(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	IsOrShow(t, Limit, what, condition, func() string { return "not so" })

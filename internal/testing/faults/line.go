@@ -28,7 +28,7 @@ func (c Call) Name() string {
 	return c.Method + " " + c.Path
 }
 
-// Plan says what happens to a call. It is asked for one call at a time.
+// Plan decides what happens to a request. It is called for one request at a time.
 type Plan func(Call) Fault
 
 // ErrDead is what a client gets that does not exist any more.

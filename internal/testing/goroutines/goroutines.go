@@ -14,7 +14,7 @@ import (
 func Dump(to io.Writer) error { return pprof.Lookup("goroutine").WriteTo(to, 1) }
 
 // DumpAfter dumps to standard error if a test has not ended after its own time limit, and lets it continue: go test stops all tests of a
-// package at once, and then only says what the test that was waiting at that time did.
+// package at once, and then only shows what the test that was waiting at that time did.
 func DumpAfter(tb testing.TB, limit time.Duration) { dumpAfter(tb, limit, os.Stderr) }
 
 func dumpAfter(tb testing.TB, limit time.Duration, to io.Writer) {

@@ -129,7 +129,7 @@ func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.C
 }
 
 // Kill ends a program, which has begun, without warning. What Command starts is nsenter; the program is its child. A program that was
-// quicker and has ended by itself is left in peace: on a busy machine that happens at the last of its steps.
+// quicker and has exited already is not killed: on a busy machine that happens at the last of its steps.
 func (h *Host) Kill(cmd *exec.Cmd) {
 	h.t.Helper()
 	pid, err := child(cmd.Process.Pid)

@@ -110,7 +110,7 @@ func (h *Host) Ping(to string) error {
 	return err
 }
 
-// NetworkID tells the network namespace of the host from that of the machine.
+// NetworkID distinguishes the network namespace of the host from that of the machine.
 func (h *Host) NetworkID() (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(h.pid) + "/ns/net")
 }

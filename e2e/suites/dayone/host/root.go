@@ -131,7 +131,7 @@ func keep(ctx context.Context, from, to string) error {
 		return fmt.Errorf("cp: %w: %s", err, out)
 	}
 	if err := os.Rename(copied, to); err != nil {
-		if _, there := os.Stat(to); there == nil {
+		if _, statErr := os.Stat(to); statErr == nil {
 			return nil
 		}
 		return err

@@ -124,7 +124,7 @@ func (h *Host) StartManager(dns bool) *Daemon {
 	return d
 }
 
-// awaitNameless waits until a name of the bus belongs to no one. The bus may hear later than Kill that a daemon has died,
+// awaitNameless waits until a name of the bus has no owner. The bus may notice later than Kill that a daemon has exited,
 // and the next one gives up at once if its name is taken.
 func (h *Host) awaitNameless(name string) {
 	h.t.Helper()
@@ -157,7 +157,7 @@ func (h *Host) StartDatabase() {
 	})
 }
 
-// StartSwitchDaemon starts the half that makes what the database says.
+// StartSwitchDaemon starts ovs-vswitchd, which applies the database.
 func (h *Host) StartSwitchDaemon() {
 	h.t.Helper()
 	h.Start("ovs-vswitchd", "--disable-system", "unix:/run/openvswitch/db.sock", "--pidfile=/run/openvswitch/ovs-vswitchd.pid")

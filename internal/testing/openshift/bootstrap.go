@@ -11,12 +11,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/doctest"
 )
 
-// born holds the objects that every cluster is born with, before what differs between clusters is filled in.
+// files holds the objects that every cluster has initially, before what differs between clusters is filled in.
 //
-//go:embed born/*.yaml
-var born embed.FS
+//go:embed bootstrap/*.yaml
+var files embed.FS
 
-// Cluster is what an installer has been told. There are no defaults.
+// Cluster is the input of an installer. There are no defaults.
 type Cluster struct {
 	// Name of the cluster, and BaseDomain that its names end with.
 	Name, BaseDomain string
@@ -32,13 +32,13 @@ type Cluster struct {
 	ControlPlanes, Workers int
 }
 
-// Objects returns the objects that a cluster is born with, on platform None: namespaces, the configuration that
+// Objects returns the objects that a new cluster has, on platform None: namespaces, the configuration that
 // installer and cluster-version operator make, the pools of machines. Some have a status, which takes a write of its
 // own. Each call returns new values.
 func Objects(c Cluster) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, file := range []string{"born/namespaces.yaml", "born/config.yaml", "born/pools.yaml"} {
-		content, err := born.ReadFile(file)
+	for _, file := range []string{"bootstrap/namespaces.yaml", "bootstrap/config.yaml", "bootstrap/pools.yaml"} {
+		content, err := files.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
