@@ -77,7 +77,7 @@ func checkConvertedEntries(prev, single, dual []operatorv1.ClusterNetworkEntry) 
 	return errs
 }
 
-// checkCluster compares the pools of pods. The first entry after the primary one and must stay the first. For a network
+// checkCluster compares the pools of pods. The first entry is the primary one and must stay the first. For a network
 // whose pools can grow, the order of the others has no meaning.
 func (c change) checkCluster() field.ErrorList {
 	before, after := c.prev.ClusterNetwork, c.next.ClusterNetwork
@@ -104,7 +104,7 @@ func (c change) checkCluster() field.ErrorList {
 	return errs
 }
 
-// checkEntry compares one pool; i after its index in the desired specification.
+// checkEntry compares one pool; i is its index in the desired specification.
 func (c change) checkEntry(i int, before, after operatorv1.ClusterNetworkEntry) field.ErrorList {
 	var errs field.ErrorList
 	path := clusterPath.Index(i)
@@ -132,7 +132,7 @@ func (c change) checkEntry(i int, before, after operatorv1.ClusterNetworkEntry) 
 // sameBase reports whether two networks begin at the same address.
 func sameBase(a, b netip.Prefix) bool { return a.Addr() == b.Addr() }
 
-// match maps every previous entry to the index of its next one: the same network, or one with the same base. ok after
+// match maps every previous entry to the index of its next one: the same network, or one with the same base. ok is
 // false if an entry has no counterpart or shares it.
 func match(before, after []operatorv1.ClusterNetworkEntry) (order []int, ok bool) {
 	taken := map[int]bool{}
