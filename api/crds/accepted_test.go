@@ -109,7 +109,7 @@ spec:
 	})
 }
 
-// A change that is unsafe is refused by the operator, which knows whether the network is in use and whether the
+// The operator refuses an unsafe change, since only it knows whether the network is in use and whether the
 // change was forced; the API server must let it through.
 func TestUnsafeChangesReachTheOperator(t *testing.T) {
 	server := apitest.Shared(t)

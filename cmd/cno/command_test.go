@@ -94,7 +94,7 @@ func TestExamplesAreValidInvocations(t *testing.T) {
 	})
 }
 
-// Whatever speaks to a cluster finds it by the same flags.
+// All commands that connect to a cluster have the same flags for it.
 func TestClusterFlagsAreTheSameEverywhere(t *testing.T) {
 	each(command("cno", never), func(c *cobra.Command) {
 		if c.Flags().Lookup("kubeconfig") == nil {

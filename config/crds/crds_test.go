@@ -1,4 +1,4 @@
-// Package crds holds the definitions that config/default installs beside those of this project's own kinds.
+// Package crds holds the definitions that config/default installs in addition to those of this project's own kinds.
 package crds
 
 import (

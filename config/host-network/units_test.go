@@ -97,7 +97,7 @@ func TestSystemdWaitsLongerThanTheProgram(t *testing.T) {
 	}
 }
 
-// TestUnitsAreValidForSystemd asks systemd itself.
+// TestUnitsAreValidForSystemd verifies the units with systemd itself.
 func TestUnitsAreValidForSystemd(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "host-network")

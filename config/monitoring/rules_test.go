@@ -19,7 +19,7 @@ func condition(kind, reason string) string {
 	return `cluster_network_operator_condition{job="network-operator",condition="` + kind + `",reason="` + reason + `"}`
 }
 
-// TestAlertsFireWhenTheyShould asks Prometheus' rule engine. In each case every other alert must be quiet.
+// TestAlertsFireWhenTheyShould uses Prometheus' rule engine. In each case no other alert may fire.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	const (
 		up         = `up{job="network-operator"}`

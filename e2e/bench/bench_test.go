@@ -42,7 +42,7 @@ func (r cniResult) report(b *testing.B) {
 	b.ReportMetric(r.Del.P50/r.FloorDel.P50, "del/floor")
 }
 
-// BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, beside the same plugins called
+// BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, next to the same plugins called
 // by hand in the same run.
 func BenchmarkCNI(b *testing.B) {
 	for _, parallel := range []int{1, 10, 100} {

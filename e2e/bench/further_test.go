@@ -24,7 +24,7 @@ import (
 const furtherPods = 40
 
 // BenchmarkCNIFurtherNetworks measures additions and deletions of the networks of pods that ask for one or two further ones, of macvlan
-// with static addresses, beside the same plugins called by hand and one write to the API in the same run. The pods run; what is measured are more sandboxes of theirs,
+// with static addresses, next to the same plugins called directly and one write to the API in the same run. The pods run; what is measured are more sandboxes of theirs,
 // as after a restart.
 func BenchmarkCNIFurtherNetworks(b *testing.B) {
 	for _, networks := range []int{1, 2} {

@@ -19,7 +19,7 @@ func announce(from, to uint32) func(*operatorv1.NetworkSpec) {
 	}
 }
 
-// The phases of a change of the MTU from 1500 to 1400, and of the way back.
+// The phases of a change of the MTU from 1500 to 1400, and of the rollback.
 var phases = map[string]struct {
 	announced bool
 	progress  facts.MTUMigration

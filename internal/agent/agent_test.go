@@ -99,7 +99,7 @@ func TestKeeper(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		fail = true
-		for range 5 { // a third party that undoes it at once
+		for range 5 { // a third party that reverts it at once
 			trigger.Fire()
 			time.Sleep(2 * time.Second)
 		}

@@ -20,7 +20,7 @@ func TestNothingToDoAfterApply(t *testing.T) {
 	objects := c.rich()
 	c.apply(objects)
 	c.converged(objects)
-	// Another process knows nothing of the first one, nor do decoded objects share anything.
+	// Another process has no state of the first one, and decoded objects share no memory.
 	c.converged(c.rich())
 }
 
@@ -198,7 +198,7 @@ func TestRemovedFieldIsDeletedAfterAReplacement(t *testing.T) {
 }
 
 func TestOtherStrategyIsApplied(t *testing.T) {
-	// The defaults of the old strategy are not valid beside the new one.
+	// The defaults of the old strategy are not valid with the new one.
 	const deployment = `
 apiVersion: v1
 kind: Namespace

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// mortal is a client that lets a number of writes through, and fails for good with the next one: nothing that a
+// mortal is a client that lets a number of writes through, and fails permanently with the next one: nothing that a
 // process does after it was killed reaches the server. With late, the last write reaches the server, and only its
 // answer does not arrive.
 type mortal struct {
@@ -139,7 +139,7 @@ func TestKilledDuringInstallEverythingCanBeRemoved(t *testing.T) {
 	}
 }
 
-// killedAt executes a plan with a client that dies at the k-th write, and reports whether it came so far.
+// killedAt executes a plan with a client that fails from the k-th write on, and reports whether there were so many writes.
 func (c *cluster) killedAt(k int, late bool, objects []manifest.Object) bool {
 	c.Helper()
 	client := &mortal{Client: c.Client, late: late, left: k}
@@ -152,7 +152,7 @@ func (c *cluster) killedAt(k int, late bool, objects []manifest.Object) bool {
 	return client.dead()
 }
 
-// applyAll executes plans until there is nothing left to do. What is replaced goes with the second one, when it is
+// applyAll executes plans until there is nothing left to do. What is replaced is deleted by the second one, when it is
 // seen that what replaces it works.
 func (c *cluster) applyAll(objects []manifest.Object) {
 	c.Helper()
@@ -171,7 +171,7 @@ func stateAfter(t *testing.T, from, to string) map[string]any {
 	return c.state(from + "\n---\n" + to)
 }
 
-// state returns those of the named objects that are there, without what each write changes and with NAME for the name
+// state returns those of the named objects that exist, without what each write changes and with NAME for the name
 // of the test, and the inventory without UIDs.
 func (c *cluster) state(text string) map[string]any {
 	c.Helper()

@@ -184,7 +184,7 @@ func TestUnseenObjectIsReadBeforeItIsDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One is there although the cache has not seen it, one is deleted, and one belongs to another client.
+	// One exists although the cache does not have it, one is deleted, and one belongs to another client.
 	blind := func(manifest.Key) (*unstructured.Unstructured, bool) { return nil, false }
 	gone, _ := fake.Live(object(t, aConfigMap).Key())
 	if err := fake.Delete(t.Context(), ref(manifest.KeyOf(gone), "v1"), gone.GetUID(), ""); err != nil {

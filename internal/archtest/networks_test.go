@@ -13,7 +13,7 @@ import (
 var networkName = regexp.MustCompile(`(?i)flannel|ovn-?kube|openshift-?sdn|kuryr|contiv|nuage`)
 
 // namesNetworks are the files outside of a network's own directories that name networks, with how often and why. A network itself declares what
-// others must know of it (provider.Operands, provider.Traits, provider.Fields): an entry goes when that is true of the file, and a new
+// others must know of it (provider.Operands, provider.Traits, provider.Fields): an entry is removed when that is true of the file, and a new
 // one needs a reason.
 var namesNetworks = map[string]struct {
 	count  int

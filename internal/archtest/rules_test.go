@@ -16,7 +16,7 @@ const rulesDir = "api/rules"
 // sentence is a call of rules.New.
 type sentence struct {
 	where      token.Position
-	variable   string // with its package; empty if the sentence is a rule of a CRD alone, and stands in it
+	variable   string // with its package; empty if the sentence is a rule of a CRD alone, and is in it
 	rule, text string
 }
 

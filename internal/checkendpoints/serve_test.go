@@ -83,7 +83,7 @@ func get(t *testing.T, url string, version uint16, want int) string {
 	return string(body)
 }
 
-// TestProbesNeedNoToken: the kubelet has none, and what it asks is no one's secret.
+// TestProbesNeedNoToken: the kubelet has none, and the response is not confidential.
 func TestProbesNeedNoToken(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -84,7 +84,7 @@ func (n *toy) counted(what string) int {
 	return len(slices.DeleteFunc(slices.Clone(n.calls), func(c string) bool { return !strings.HasPrefix(c, what) }))
 }
 
-// node is a server and what lies around it.
+// node is a server and its environment.
 type node struct {
 	t      testing.TB
 	dir    string
@@ -223,7 +223,7 @@ func TestResultsOfEachCNIVersion(t *testing.T) {
 	}
 }
 
-// TestFailedADDLeavesNothing in its own time, by its deadline, or because its process dies.
+// TestFailedADDLeavesNothing: ADD fails by itself, by its deadline, or because its process is killed.
 func TestFailedADDLeavesNothing(t *testing.T) {
 	t.Run("an error", func(t *testing.T) {
 		n := newNode(t)
@@ -319,7 +319,7 @@ func TestNoPodStartsWhileTheDiskIsFull(t *testing.T) {
 		return nil
 	}
 	refused("late", 1)
-	fill() // what was undone has made place
+	fill() // what was removed has freed space
 	refused("early", 0)
 	if n.records() != 1 || len(n.toy.attached) != 1 {
 		t.Errorf("left: %d records, %v", n.records(), n.toy.attached)
@@ -614,7 +614,7 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 
 func TestSocketIsAccessibleToItsUserOnly(t *testing.T) {
 	n := newNode(t)
-	n.ask(n.request(cniproto.Status, "a")) // the server has begun
+	n.ask(n.request(cniproto.Status, "a")) // the server has started
 	for path, want := range map[string]os.FileMode{"agent": os.ModeDir | 0o700, "agent/cni.sock": os.ModeSocket | 0o600, "attachments": os.ModeDir | 0o700} {
 		info, err := os.Lstat(filepath.Join(n.dir, path))
 		if err != nil {

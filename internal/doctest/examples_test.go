@@ -107,7 +107,7 @@ func ours(object *unstructured.Unstructured) bool {
 		group == sdnv1.GroupVersion.Group
 }
 
-// apply lets the API server do all that it does when an object is applied, but for storing it.
+// apply sends a dry-run apply of an object to the API server.
 func apply(t *testing.T, object *unstructured.Unstructured) error {
 	t.Helper()
 	c := client.WithFieldValidation(apitest.Shared(t).Client, metav1.FieldValidationStrict)

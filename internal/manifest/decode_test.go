@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Anyone who holds a controller-runtime object can make a manifest of it.
+// Every controller-runtime object can become a manifest.
 var _ Typed = client.Object(nil)
 
 func file(content string) fstest.MapFS {

@@ -35,7 +35,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
-// mayRead lets a service account get /metrics.
+// mayRead allows a service account to get /metrics.
 func mayRead(t *testing.T, server *apitest.Server, namespace, account string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{

@@ -86,7 +86,7 @@ func TestPodsThatWriteToTheHostAreAllowed(t *testing.T) {
 	}
 }
 
-// writesOnHost reports whether SELinux lets a container write on the host.
+// writesOnHost reports whether SELinux allows a container to write to the host.
 func writesOnHost(pod *corev1.PodSpec, c corev1.Container) bool {
 	s := c.SecurityContext
 	switch {

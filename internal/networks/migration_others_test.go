@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// TestOtherNetworksMigrateTheMTU has the rules of a migration judge edits of networks besides flannel, of which TestMTUMigrationsAreValidated has all.
+// TestOtherNetworksMigrateTheMTU applies the rules of a migration to networks other than flannel; TestMTUMigrationsAreValidated has all edits of flannel.
 func TestOtherNetworksMigrateTheMTU(t *testing.T) {
 	spec := func(n operatorv1.DefaultNetworkDefinition, edits ...func(*operatorv1.NetworkSpec)) *operatorv1.NetworkSpec {
 		s := &operatorv1.NetworkSpec{ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"}, DefaultNetwork: n}

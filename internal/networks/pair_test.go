@@ -38,7 +38,7 @@ func oneNode() facts.Cluster {
 	}
 }
 
-// TestTwoNetworksAreRenderedAtOnce renders each of two networks beside the other, as a cluster has them that goes from one to the
+// TestTwoNetworksAreRenderedAtOnce renders two networks for one cluster, as during a migration from one to the
 // other: all objects of both, each once, the components that both need included, and nothing that only one of them can have.
 func TestTwoNetworksAreRenderedAtOnce(t *testing.T) {
 	p := withToy()
@@ -95,7 +95,7 @@ func TestTwoNetworksAreRenderedAtOnce(t *testing.T) {
 	}
 }
 
-// TestOnlyTheNetworkChangesWithTheNetwork: what else is changed is judged as ever.
+// TestOnlyTheNetworkChangesWithTheNetwork: all other changes are checked as usual.
 func TestOnlyTheNetworkChangesWithTheNetwork(t *testing.T) {
 	for _, tc := range []struct {
 		why              string

@@ -39,7 +39,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// FuzzValidate holds that a password is in no message, and that what is accepted is a URL with a host to everybody.
+// FuzzValidate holds that a password is in no message, and that what is accepted is a URL with a host for all parsers.
 func FuzzValidate(f *testing.F) {
 	for _, seed := range []string{"http://user:" + secret + "@proxy:3128", "htp://bad:99999", "http://a@b:" + secret + "@c", "x://" + secret + "@://", "http://[::1]:1"} {
 		f.Add(seed, ".a,10.0.0.0/8,*.b", "https://x")

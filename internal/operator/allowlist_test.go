@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// TestTheAllowlistNeedsNoMoreThanTheRoles runs the operator with the permissions that it ships with: a list that a user writes goes to the
+// TestTheAllowlistNeedsNoMoreThanTheRoles runs the operator with the permissions that it ships with: a list of a user is installed on the
 // nodes, and back when it is deleted.
 func TestTheAllowlistNeedsNoMoreThanTheRoles(t *testing.T) {
 	c := newCluster(t, apitest.Options{})

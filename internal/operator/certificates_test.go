@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// TestNodeGetsItsCertificateFromTheOperatorOnly goes from an OperatorPKI to the certificate of a node, with nothing but the
+// TestNodeGetsItsCertificateFromTheOperatorOnly covers everything from an OperatorPKI to the certificate of a node, with nothing but the
 // permissions of config/rbac. No object but the user's exists before.
 func TestNodeGetsItsCertificateFromTheOperatorOnly(t *testing.T) {
 	c := newCluster(t, apitest.Options{})

@@ -114,8 +114,8 @@ func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {
 	c.eventually("restored, the record does its work again", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
 }
 
-// TestLostRecordAndInventoryAreNoFreshInstall deletes what the operator knows of its own work while an unsafe edit is
-// refused, which stays refused as long as the history is there, and is forced and marked when it is not.
+// TestLostRecordAndInventoryAreNoFreshInstall deletes the state of the operator while an unsafe edit is
+// refused, which stays refused as long as the history exists, and is forced and marked without it.
 func TestLostRecordAndInventoryAreNoFreshInstall(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())

@@ -41,7 +41,7 @@ type cluster struct {
 // longest is how long a test with a cluster may take before it shows what it waits for.
 const longest = 5 * time.Minute
 
-// newCluster starts a cluster of its own for a test, which then runs beside other tests: most of its time each waits for
+// newCluster starts a separate cluster for a test, which then runs in parallel with other tests: most of its time each waits for
 // the API server or the operator.
 func newCluster(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
@@ -51,7 +51,7 @@ func newCluster(t testing.TB, options apitest.Options) *cluster {
 	return newClusterAlone(t, options)
 }
 
-// newClusterAlone is newCluster for tests of what all operators of a process share, its metrics: no other test runs beside them.
+// newClusterAlone is newCluster for tests of what all operators of a process share, its metrics: no other test runs in parallel.
 func newClusterAlone(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
 	goroutines.DumpAfter(t, longest)

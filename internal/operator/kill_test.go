@@ -53,7 +53,7 @@ func (c *cluster) startCut(write int, before bool) *run {
 	return c.startWith(&counter{cutAt: write, before: before})
 }
 
-// forget makes the cluster look as if nothing had ever been installed.
+// forget removes everything that was installed from the cluster.
 func (c *cluster) forget() {
 	c.t.Helper()
 	if err := c.Client.DeleteAllOf(c.t.Context(), &corev1.ConfigMap{}, client.InNamespace(operatorNamespace)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// lease is what the cluster knows of who works.
+// lease is the state of the lease in the cluster.
 func (c *cluster) lease() coordinationv1.LeaseSpec {
 	var l coordinationv1.Lease
 	_ = c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: leaseName}, &l)

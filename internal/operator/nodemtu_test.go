@@ -38,7 +38,7 @@ func TestFreshNetworkTakesTheLeastMTUOfItsNodes(t *testing.T) {
 	}
 }
 
-// probes returns the names of the probes that are there.
+// probes returns the names of the existing probes.
 func (c *cluster) probes() []string {
 	var pods corev1.PodList
 	if err := c.Client.List(c.t.Context(), &pods); err != nil {

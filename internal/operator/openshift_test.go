@@ -145,7 +145,7 @@ func (c *cluster) until(settings ...setting) <-chan error {
 	return ended
 }
 
-// holder is who has the lease, if anybody.
+// holder returns the holder of the lease; empty if there is none.
 func (c *cluster) holder() string {
 	var lease coordinationv1.Lease
 	if c.Client.Get(context.Background(), client.ObjectKey{Namespace: operatorNamespace, Name: leaseName}, &lease) != nil || lease.Spec.HolderIdentity == nil {

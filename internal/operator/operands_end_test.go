@@ -15,7 +15,7 @@ type endless struct{ cache.Cache }
 func (endless) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
 // TestOperandsEndWhileNamespacesAreAdded: a namespace that is asked for while the operator ends neither starts a cache that no one waits for,
-// nor lets the operator panic.
+// and does not cause a panic.
 func TestOperandsEndWhileNamespacesAreAdded(t *testing.T) {
 	for range 60 {
 		o := &operands{make: func(string) (cache.Cache, error) { return endless{}, nil }, caches: map[string]cache.Cache{}}

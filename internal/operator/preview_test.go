@@ -206,7 +206,7 @@ func TestPreviewMatchesTheOperator(t *testing.T) {
 	c.planningChangedNothing()
 }
 
-// runWorkloads makes all workloads look as if their pods ran, since no one runs any here.
+// runWorkloads makes all workloads look as if their pods ran, since no kubelet runs here.
 func (c *cluster) runWorkloads() {
 	c.t.Helper()
 	var sets appsv1.DaemonSetList
@@ -234,7 +234,7 @@ func (c *cluster) setStatus(o client.Object) {
 	}
 }
 
-// endNamespaces does what no one does here: it lets namespaces go that were deleted.
+// endNamespaces finalizes deleted namespaces, since no namespace controller runs here.
 func (c *cluster) endNamespaces() {
 	c.t.Helper()
 	var all corev1.NamespaceList
@@ -273,7 +273,7 @@ func (c *cluster) planningChangedNothing() {
 	}
 }
 
-// BenchmarkPlanOfOneChange plans the change of one field on a live cluster, as a command that has just started, and beside
+// BenchmarkPlanOfOneChange plans the change of one field on a live cluster, as a command that has just started, and next to
 // it does what shows as much without a plan: it reads every object of the network and has the API server merge it in a dry
 // run, one after another.
 func BenchmarkPlanOfOneChange(b *testing.B) {

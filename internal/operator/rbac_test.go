@@ -95,7 +95,7 @@ func (c *cluster) createControlPlane() {
 	}
 }
 
-// answerProbes lets the probes that run answer, and returns how many did.
+// answerProbes sets the results of running probes, and returns their number.
 func (c *cluster) answerProbes(mtu int) int {
 	c.t.Helper()
 	var pods corev1.PodList
@@ -152,7 +152,7 @@ func TestPermissionsInADeletedNamespaceAreRestored(t *testing.T) {
 		c.create(o.(client.Object))
 	}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: serviceAccount}}
-	if err := c.Client.Delete(t.Context(), binding); err != nil { // no namespace ever goes here, where no controller empties it
+	if err := c.Client.Delete(t.Context(), binding); err != nil { // no namespace is ever deleted here, since no controller empties it
 		t.Fatal(err)
 	}
 	c.createControlPlane()

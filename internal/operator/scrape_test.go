@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// mayRead lets a service account of the operator's namespace read metrics, by the role that is shipped.
+// mayRead allows a service account of the operator's namespace to read metrics, with the shipped role.
 func (c *cluster) mayRead(account string) {
 	c.t.Helper()
 	c.create(&rbacv1.ClusterRoleBinding{

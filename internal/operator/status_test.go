@@ -41,7 +41,7 @@ func (c *cluster) memory() status.Memory {
 	return m
 }
 
-// remember writes what the operator remembers, as if time had passed.
+// remember changes the recorded state of the operator, as if time had passed.
 func (c *cluster) remember(change func(*status.Memory)) {
 	c.t.Helper()
 	m := c.memory()

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// ready makes the DaemonSet of the fake look as if the pods of its present form ran on one node. It reports nothing: who
+// ready makes the DaemonSet of the fake look as if the pods of its current revision ran on one node. It reports nothing: who
 // waits for something calls it until that has come, since the operator widens the step of a rollout meanwhile.
 func (c *cluster) ready() {
 	var d appsv1.DaemonSet

@@ -78,7 +78,7 @@ func TestRecordsOfAnOlderOperatorAreFilledBeforeTheyAreCompared(t *testing.T) {
 	}
 }
 
-// amnesiac forgets to return a specification.
+// amnesiac returns no specification.
 type amnesiac struct{ fakeComponent }
 
 func (amnesiac) Default(_, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {

@@ -31,7 +31,7 @@ func parse(t testing.TB, text string) manifest.Object {
 	return o
 }
 
-// cluster is what is there.
+// cluster has the existing objects.
 type cluster map[manifest.Key]*unstructured.Unstructured
 
 func (c cluster) live(key manifest.Key) (*unstructured.Unstructured, bool) {

@@ -146,7 +146,7 @@ func newSupervisor(t *testing.T) *Supervisor {
 	return s
 }
 
-// newClient speaks to a supervisor by way of a real socket.
+// newClient connects to a supervisor over a real socket.
 func newClient(t *testing.T) *Client {
 	t.Helper()
 	s := newSupervisor(t)

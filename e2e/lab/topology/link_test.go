@@ -29,7 +29,7 @@ func TestLinksHaveBothFamiliesWhateverTheLabHas(t *testing.T) {
 	}
 }
 
-// TestExternalHostsAreNoNodes keeps what is done for nodes of the cluster away from them.
+// TestExternalHostsAreNoNodes ensures that nothing of cluster nodes applies to them.
 func TestExternalHostsAreNoNodes(t *testing.T) {
 	lab, err := New(Options{ControlPlanes: 1, Workers: 1, Family: IPv4, Links: 1})
 	if err != nil {

@@ -26,11 +26,11 @@ func TestAlternativeNamesAreAddedAndRemovedWithTheDocument(t *testing.T) {
 	s.apply("unchanged")
 
 	s.reboot()
-	s.apply("applied") // the kernel has forgotten them
+	s.apply("applied") // the kernel has lost them
 	s.named(long, old)
 	s.reaches()
 
-	// The host knows the name now, and the document may use it in place of the card's.
+	// The host has the name now, and the document may use it in place of the card's.
 	s.giveText(strings.NewReplacer("name: "+card, "name: "+long, "next-hop-interface: "+card, "next-hop-interface: "+long).Replace(document(t, "install-config.yml")))
 	s.apply("applied")
 	s.has(card, address)

@@ -70,7 +70,7 @@ func (s *scene) bootPassingOver(profile string) bool {
 	// It waits for the answer in the background: NetworkManager does nothing for callers who have left.
 	reload := s.Start("dbus-send", "--system", "--print-reply", "--dest=org.freedesktop.NetworkManager",
 		"/org/freedesktop/NetworkManager/Settings", "org.freedesktop.NetworkManager.Settings.ReloadConnections")
-	time.Sleep(time.Second / 2) // for nothing to be seen: the question lies in NetworkManager's socket
+	time.Sleep(time.Second / 2) // until nothing changes: the request is queued in NetworkManager's socket
 	s.signal(syscall.SIGCONT)
 	reload.Wait()
 	return !strings.Contains(s.Run("nmcli", "--get-values", "DEVICE", "device"), "br-ex")

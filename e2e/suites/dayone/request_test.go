@@ -15,7 +15,7 @@ func (s *scene) request(name string, attempt int) (string, error) {
 	return s.Try("/usr/local/bin/host-network", append([]string{"apply"}, arguments()[1:]...)...)
 }
 
-// TestRequestChangesARunningHost, and one that does not work is undone and not tried again, neither at once nor at the next boot.
+// TestRequestChangesARunningHost; a request that does not work is rolled back and not retried, neither at once nor at the next boot.
 func TestRequestChangesARunningHost(t *testing.T) {
 	s := newScene(t, "install-config.yml")
 	s.give("machine-config.yml")

@@ -27,7 +27,7 @@ func TestMachineConfigPoolsAreObservedUntilUpdated(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := lab.Client.Delete(ctx, config); client.IgnoreNotFound(err) != nil { // gone already if all went well
+		if err := lab.Client.Delete(ctx, config); client.IgnoreNotFound(err) != nil { // deleted already if the test passed
 			t.Error(err)
 		}
 		setSources(ctx, t)

@@ -66,7 +66,7 @@ func shows(t *testing.T, limit time.Duration, status int, rows ...row) {
 	t.Logf("exit status %d\n%s", status, table)
 }
 
-// impatient lets rollouts count as stalled after half a minute, and restores the network when the test ends.
+// impatient sets the deadline of rollouts to half a minute, and restores the network when the test ends.
 func impatient(t *testing.T, spec string) {
 	t.Helper()
 	back(t)

@@ -43,7 +43,7 @@ ip rule add iif br1 to 10.0.0.0/8 prohibit priority 1001`
 // inNamespace runs the rest of the test and the commands in a new network namespace; FAR stands for another one.
 func inNamespace(t *testing.T, commands string) {
 	t.Helper()
-	runtime.LockOSThread() // never unlocked: the thread dies with the test's goroutine, and its namespace with it
+	runtime.LockOSThread() // never unlocked: the thread ends with the test's goroutine, and its namespace with it
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatalf("create a network namespace (requires root): %v", err)
 	}

@@ -18,7 +18,7 @@ func (f examinerFunc) Examine(ctx context.Context, at provider.TraceAccess) prov
 	return f(ctx, at)
 }
 
-// TestFindingsOfTheNetworkAreReported asks the network that Network/cluster has, and none if there is none or it does not compare.
+// TestFindingsOfTheNetworkAreReported examines the network of Network/cluster, and nothing if there is none or it is no Examiner.
 func TestFindingsOfTheNetworkAreReported(t *testing.T) {
 	found := provider.Examination{
 		Symptoms: []provider.Symptom{{What: "stale: port a", Cause: "no pod", WayOut: "remove it"}, {Severe: true, What: "missing: port b", Cause: "token: hunter2", WayOut: "add it"}},

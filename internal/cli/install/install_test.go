@@ -84,7 +84,7 @@ func run(ctx context.Context, t *testing.T, server *apitest.Server) {
 	})
 }
 
-// TestInstallUpgradeAndRollback goes the way of a cluster from its first installation on.
+// TestInstallUpgradeAndRollback follows a cluster from its first installation.
 func TestInstallUpgradeAndRollback(t *testing.T) {
 	server := apitest.Shared(t)
 	file := server.Kubeconfig

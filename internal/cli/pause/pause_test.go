@@ -56,7 +56,7 @@ func TestPauseHasUserTimeAndReason(t *testing.T) {
 		a[pipeline.PausedAtAnnotation] != "2026-01-02T03:04:05Z" || a[pipeline.PausedReasonAnnotation] != "switches are replaced" {
 		t.Fatalf("%d %s %v", status, out, a)
 	}
-	// Anyone who pauses again takes it over; the old reason is not theirs.
+	// A second pause replaces the user and the reason.
 	out, status = call(t, New(now), "-o", "json")
 	var s state
 	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exit.OK || !s.Paused || s.Reason != "" {

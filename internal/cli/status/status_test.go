@@ -31,7 +31,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster in memory: what is not set is not there.
+// world is a cluster in memory: what is not set does not exist.
 type world struct {
 	found
 	// served is true if the API server serves ClusterOperator; forbidden is true if everything but the network is.
@@ -100,7 +100,7 @@ func condition(name, value, reason, message string) osv1.OperatorCondition {
 	return osv1.OperatorCondition{Type: name, Status: osv1.ConditionStatus(value), Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))}
 }
 
-// well is a cluster in which all is well, with changed conditions.
+// well is a healthy cluster, with changed conditions.
 func well(changed ...osv1.OperatorCondition) *world {
 	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: operatorv1.NetworkSpec{
 		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"},

@@ -56,7 +56,7 @@ func BenchmarkPagesOfFiveThousandNodes(b *testing.B) {
 		}
 		size = len(text)
 	}
-	// Figures that are reported before the loop are forgotten.
+	// Figures that are reported before the loop are discarded.
 	b.ReportMetric(float64(took.Microseconds())/1000, "first-ms")
 	b.ReportMetric(float64(len(first)), "first-B")
 	b.ReportMetric(float64(size), "message-B")

@@ -56,7 +56,7 @@ type world struct {
 	nodes  []string
 }
 
-// newWorld makes a cluster that is well: three nodes of the control plane and some workers.
+// newWorld creates a healthy cluster: three nodes of the control plane and some workers.
 func newWorld(t testing.TB, workers int) *world {
 	t.Helper()
 	w := &world{t: t, server: apitest.Shared(t)}

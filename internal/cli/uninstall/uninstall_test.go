@@ -134,7 +134,7 @@ func opened(t *testing.T, namespace string) *remover {
 func TestNodesThatCannotBeCleanedAreListed(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "ending-"}}
-	if err := server.Client.Create(t.Context(), ns); err != nil { // neither of them ever goes here, where no controller deletes anything
+	if err := server.Client.Create(t.Context(), ns); err != nil { // neither of them is ever deleted here, since no controller runs
 		t.Fatal(err)
 	}
 	set := agents(ns.Name)
@@ -158,7 +158,7 @@ func TestNodesThatCannotBeCleanedAreListed(t *testing.T) {
 	}
 }
 
-// TestObjectsDeletedBeforeNodesWereCleanedAreListed: the inventory knows of a DaemonSet that no longer exists.
+// TestObjectsDeletedBeforeNodesWereCleanedAreListed: the inventory has a DaemonSet that no longer exists.
 func TestObjectsDeletedBeforeNodesWereCleanedAreListed(t *testing.T) {
 	r := opened(t, "default")
 	inventory := plan.Inventory{{Key: manifest.Key{Group: "apps", Kind: "DaemonSet", Namespace: "openshift-flannel", Name: "flanneld"}, Version: "v1"}}

@@ -93,7 +93,7 @@ func (c *cluster) checkAll(configMaps int) {
 	}
 }
 
-// disown lets ConfigMaps go, so that they are not in the way of another test.
+// disown removes the label of ConfigMaps, so that they do not affect another test.
 func (c *cluster) disown() {
 	list := targets()
 	if err := c.Client.List(context.Background(), list, client.MatchingLabelsSelector{Selector: injectSelector()}, client.HasLabels{"number"}); err != nil {

@@ -107,7 +107,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedChangeIsWrittenWithItsAcknowledgement: the network asks for the annotation on Network.operator.
+// TestAcknowledgedChangeIsWrittenWithItsAcknowledgement: the annotation is requested on Network.operator.
 func TestAcknowledgedChangeIsWrittenWithItsAcknowledgement(t *testing.T) {
 	config := &configv1.Network{Spec: *good()}
 	config.Annotations = map[string]string{pipeline.AcknowledgeAnnotation: "abc"}

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// good returns a configuration that nothing is wrong with.
+// good returns a configuration without errors.
 func good(change ...func(*configv1.NetworkSpec)) *configv1.NetworkSpec {
 	s := &configv1.NetworkSpec{
 		ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},

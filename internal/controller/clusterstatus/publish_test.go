@@ -63,7 +63,7 @@ func TestClusterOperatorKeepsConditionsOfOtherOwners(t *testing.T) {
 	}
 }
 
-// TestRelatedObjectsIncludeTheOperatorFromTheBeginning: anyone who cannot install is the one who needs it.
+// TestRelatedObjectsIncludeTheOperatorFromTheBeginning: must-gather needs them when an installation fails.
 func TestRelatedObjectsIncludeTheOperatorFromTheBeginning(t *testing.T) {
 	own := []configv1.ObjectReference{{Resource: "namespaces", Name: "n"}, {Group: "operator.openshift.io", Resource: "networks", Name: "cluster"}}
 	rendered := []report.Reference{{Resource: "namespaces", Name: "flannel"}}

@@ -42,7 +42,7 @@ type cluster struct {
 	board *report.Board
 }
 
-// start makes the objects that are there before the loop.
+// start makes the objects that exist before the loop.
 func start(t *testing.T) *cluster {
 	t.Helper()
 	w := &cluster{Server: apitest.Shared(t), t: t, board: &report.Board{}}

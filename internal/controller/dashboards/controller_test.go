@@ -34,7 +34,7 @@ func look(t *testing.T, c *Controller) reconcile.Result {
 	return result
 }
 
-// TestDashboardsAreKept goes through the life of the ConfigMaps.
+// TestDashboardsAreKept covers the lifecycle of the ConfigMaps.
 func TestDashboardsAreKept(t *testing.T) {
 	server := apitest.Shared(t)
 	c := newLoop(server.Client)

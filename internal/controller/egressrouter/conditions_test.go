@@ -31,7 +31,7 @@ func running(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// without takes the pod away, some time before noon.
+// without removes the pod, some time before noon.
 func without(ago time.Duration) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		d.Status.AvailableReplicas, d.Status.ReadyReplicas = 0, 0

@@ -349,7 +349,7 @@ func TestWithoutMultusARouterWaits(t *testing.T) {
 	c.wantNames("egress-router-r", "egress-router-r-ipv4")
 }
 
-// A pod without its second interface is no router, however well it runs.
+// A pod without its second interface is no router, even if it runs.
 func TestARouterIsAvailableOnlyWithItsAddress(t *testing.T) {
 	c := newCluster(t)
 	r := c.router("r")

@@ -86,7 +86,7 @@ func TestPodsAreRecreatedForAnotherConfigurationAndNotForAnotherOperator(t *test
 	}
 }
 
-// valid returns a router that nothing is wrong with.
+// valid returns a router without errors.
 func valid(name string) *networkv1.EgressRouter {
 	router := &networkv1.EgressRouter{}
 	router.Name, router.Namespace, router.UID = name, "shop", "1"

@@ -49,7 +49,7 @@ func TestFixedNamesAreReplacedOnceTheNewObjectsExist(t *testing.T) {
 	c.wantNames("egress-router-b", "egress-router-b-ipv4", fixedDeployment, fixedAttachment) // they are the other's
 	c.Image = ""
 	c.run(a)
-	c.wantNames("egress-router-b", "egress-router-b-ipv4", fixedDeployment, fixedAttachment) // nothing is there yet
+	c.wantNames("egress-router-b", "egress-router-b-ipv4", fixedDeployment, fixedAttachment) // nothing exists yet
 	c.Image = "i"
 	c.run(a)
 	c.wantNames("egress-router-a", "egress-router-a-ipv4", "egress-router-b", "egress-router-b-ipv4")
@@ -64,7 +64,7 @@ func TestARouterMayHaveTheFixedName(t *testing.T) {
 	c.wantNames(fixedDeployment, fixedDeployment+"-ipv4")
 }
 
-// TestOpenShiftCRDIsSufficient runs the loop where the kind is OpenShift's, whose definition lets mistakes pass and knows no observed
+// TestOpenShiftCRDIsSufficient runs the controller with the CRD of OpenShift, which accepts invalid objects and has no observed
 // generation, and then puts this project's in its place.
 func TestOpenShiftCRDIsSufficient(t *testing.T) {
 	foreign := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "egressrouters.network.operator.openshift.io"}}

@@ -82,7 +82,7 @@ func values(t *testing.T, registry *prometheus.Registry) (all []string) {
 	return all
 }
 
-// TestErrorsAreEventsOnTheObject goes through the life of a definition and a policy, with a real API server.
+// TestErrorsAreEventsOnTheObject covers the lifecycle of a definition and a policy, with a real API server.
 func TestErrorsAreEventsOnTheObject(t *testing.T) {
 	s := apitest.Borrow(t)
 	c, registry := &cluster{Server: s, t: t, enabled: true}, prometheus.NewRegistry()

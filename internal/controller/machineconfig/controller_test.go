@@ -37,7 +37,7 @@ func TestRemovalOfConfigsSurvivesARestart(t *testing.T) {
 	namespace := server.Namespace(t)
 	expected := func() []string {
 		t.Helper()
-		// A new loop each time: what it knows is in the cluster.
+		// A new controller each time: its state is in the cluster.
 		c := &Controller{Client: selecting{server.Client}, Namespace: namespace, Board: &report.Board{}, Log: slog.New(slog.DiscardHandler)}
 		if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 			t.Fatal(err)

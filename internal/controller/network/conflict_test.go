@@ -36,7 +36,7 @@ func (fs conflicts) round(a plan.Action, now time.Time) bool {
 	return true
 }
 
-// aDay simulates a client that undoes each write at once for a day. It returns the number of writes, and the longest time for
+// aDay simulates a client that reverts each write at once for a day. It returns the number of writes, and the longest time for
 // which the object was as that client wanted it.
 func (fs conflicts) aDay(a plan.Action) (writes int, longest time.Duration) {
 	now := time.Unix(0, 0)

@@ -31,7 +31,7 @@ func newController(c client.Client) *Controller {
 		}}
 }
 
-// TestTheConfigMapFollowsTheAppliedNetwork goes through the life of the ConfigMap.
+// TestTheConfigMapFollowsTheAppliedNetwork covers the lifecycle of the ConfigMap.
 func TestTheConfigMapFollowsTheAppliedNetwork(t *testing.T) {
 	server := apitest.Shared(t)
 	c := newController(server.Client)

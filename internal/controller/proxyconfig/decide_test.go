@@ -62,7 +62,7 @@ func TestReasonsMatchOpenShift(t *testing.T) {
 	}
 }
 
-// TestInvalidFieldsCountImmediatelyAndAMissingConfigMapAfterADelay: anyone who makes a Proxy may make its ConfigMap next.
+// TestInvalidFieldsCountImmediatelyAndAMissingConfigMapAfterADelay: the ConfigMap of a Proxy may be created after it.
 func TestInvalidFieldsCountImmediatelyAndAMissingConfigMapAfterADelay(t *testing.T) {
 	spec := configv1.ProxySpec{HTTPProxy: "ftp://p", TrustedCA: configv1.ConfigMapNameReference{Name: "x"}}
 	w := input{proxy: &configv1.Proxy{Spec: spec}, system: systemTrust{path: "/s", list: certificates(t, newCA(t, "good", now.AddDate(1, 0, 0)))}, now: now}

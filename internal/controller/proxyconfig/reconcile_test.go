@@ -137,7 +137,7 @@ func TestKeyThatIsMissingOrInDERFormIsExplained(t *testing.T) {
 	c.Create(t, cm)
 	c.proxy(configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "odd"}})
 	c.awaitFinding("InvalidProxyConfig", "ConfigMap openshift-config/odd has no key ca-bundle.crt; it has ca.crt")
-	// Nothing was there that could be kept.
+	// There was nothing to keep.
 	c.awaitBundle(c.system)
 	before := cm.DeepCopy()
 	cm.BinaryData = map[string][]byte{"ca-bundle.crt": {0x30, 0x82, 1, 2, 3, 4, 0xff}}

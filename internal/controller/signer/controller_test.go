@@ -62,7 +62,7 @@ func TestDecidedRequestsAreNotDecidedAgain(t *testing.T) {
 	if c := w.get(denied.Name); len(c.Status.Conditions) != 1 || len(c.Status.Certificate) > 0 {
 		t.Errorf("what was denied is %+v", c.Status)
 	}
-	// The node goes; what it has stays as it is.
+	// The node is deleted; its certificates stay.
 	if err := w.Client.DeleteAllOf(t.Context(), &corev1.Node{}); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type model struct {
 	trusted map[[2]string]time.Time
 }
 
-// newModel returns three members that are well.
+// newModel returns three members that are healthy.
 func newModel(t *testing.T) *model {
 	t.Helper()
 	m := &model{calendar: newCalendar(t), hashes: map[string]string{}, off: map[string]bool{}, connected: map[[2]string]bool{}, trusted: map[[2]string]time.Time{}}
@@ -119,7 +119,7 @@ func (m *model) accepts(node, secret string) bool {
 	return m.now.Before(until)
 }
 
-// round lets the operator and the kubelets of some nodes act, and half a minute pass.
+// round runs the operator and the kubelets of some nodes once, and advances the time by half a minute.
 func (m *model) round(nodes ...string) {
 	m.t.Helper()
 	m.operator()

@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// steadyEtcd is an etcd whose members are those of the record, and always well.
+// steadyEtcd is an etcd whose members are those of the record, and always healthy.
 type steadyEtcd struct {
 	etcdclient.Etcd
 	members func() etcdcluster.Membership
@@ -78,7 +78,7 @@ type calendar struct {
 	restarts int
 }
 
-// calendarScheme has the kinds that the controller uses. The fake client goes through all kinds of a scheme at every write.
+// calendarScheme has the kinds that the controller uses. The fake client iterates over all kinds of a scheme at every write.
 func calendarScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme} {
@@ -147,7 +147,7 @@ func (c *calendar) leaf(name string) (certs.Pair, certs.Bundle) {
 	return certs.Pair{Certificate: s.Data["tls.crt"], Key: s.Data["tls.key"]}, bundle
 }
 
-// turn lets the controller reconcile once, and then one pod start again.
+// turn runs one reconcile, and then restarts one pod.
 func (c *calendar) turn() {
 	c.t.Helper()
 	if _, err := c.loop.Reconcile(c.t.Context(), reconcile.Request{}); err != nil {
@@ -235,7 +235,7 @@ func TestCertificatesAreReplacedForYearsWithoutAHandshakeFailing(t *testing.T) {
 	if len(signers) != 3 {
 		t.Errorf("%d CAs signed in eleven years, want 3", len(signers))
 	}
-	// Each CA comes and goes: a restart of every member for each.
+	// Each CA is added and removed: a restart of every member for each.
 	if c.restarts == 0 || c.restarts > 3*2*2+3 {
 		t.Errorf("members were started again %d times", c.restarts)
 	}

@@ -134,7 +134,7 @@ func TestAFullEtcdIsRepaired(t *testing.T) {
 	}
 	w.SwitchOn("a")
 	w.Until("it is compacted", func() bool { return w.afterFailure(slices.Contains(all.done, "defragment")) })
-	w.Restart() // the operator dies in the middle of it
+	w.Restart() // the operator is killed halfway
 	w.Until("the alarm ends", func() bool { return w.afterFailure(slices.Contains(all.done, "disarm")) })
 	w.Until("it is no longer reported", func() bool { return w.Message("EtcdNoSpace") == "" && w.Message("EtcdMemberDown") == "" })
 	if alarm {

@@ -95,7 +95,7 @@ func (e killedEtcd) Commit(ctx context.Context, c etcdclient.Change) (done bool,
 	return done, err
 }
 
-// TestKilledAtAnyStepLosesNothing grows a cluster to three members and gives the seat of a lost one away, with
+// TestKilledAtAnyStepLosesNothing grows a cluster to three members and reassigns the seat of a lost one, with
 // an operator that is killed before and after each of its writes.
 func TestKilledAtAnyStepLosesNothing(t *testing.T) {
 	w := newWorld(t)

@@ -23,7 +23,7 @@ import (
 )
 
 // TestClusterLifecycle takes three members through what happens to them. Each part begins and ends with three
-// members that are well; only the last does not.
+// members that are healthy; only the last does not.
 func TestClusterLifecycle(t *testing.T) {
 	w := newWorld(t)
 	w.controlPlane("cp-0", "cp-1", "cp-2")
@@ -309,7 +309,7 @@ func TestTheOnlyMemberFollowsTheAddressOfItsNode(t *testing.T) {
 	w.Now = w.Now.Add(2 * etcdmanager.MissingNodeGrace)
 	w.Until("the member is at the new address", func() bool { return w.Members().Members[0].Address == etcdnodes.Address(9) })
 	w.SwitchOn("a")
-	w.Restart() // the operator dies before it changes the URL in etcd
+	w.Restart() // the operator is killed before it changes the URL in etcd
 	w.Settle("a")
 	after := w.Members()
 	if m := after.Members[0]; m.Name != before.Name || m.ID != before.ID {

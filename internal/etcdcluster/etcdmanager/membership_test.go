@@ -33,13 +33,13 @@ func member(n etcdcluster.Candidate, state etcdcluster.State, id string) etcdclu
 	return m
 }
 
-// grown is a cluster of three that is well, and what it looks like.
+// grown is a healthy cluster of three, and its view.
 func grown() (etcdcluster.Membership, view) {
 	m := etcdcluster.Membership{Token: "t0", Members: []etcdcluster.Member{member(a, etcdcluster.Existing, "1"), member(b, etcdcluster.Existing, "2"), member(c, etcdcluster.Existing, "3")}}
 	return m, look(m, a, b, c)
 }
 
-// look is the view of a cluster in which all is well.
+// look is the view of a cluster in which everything is healthy.
 func look(m etcdcluster.Membership, candidates ...etcdcluster.Candidate) view {
 	v := view{cluster: toy, now: noon, managed: ports, trust: "trust", token: "t1", candidates: candidates, known: true,
 		nodes: map[string]etcdcluster.Candidate{}, missingSince: map[string]time.Time{}, answers: map[string]bool{}, upToDate: map[string]bool{}, stalled: map[string]bool{}}

@@ -153,7 +153,7 @@ func TestRestartedCourierRemembersItsFiles(t *testing.T) {
 	n := newNode(t)
 	n.files(map[string]string{"a.yml": "1", "b.yml": "2"})
 	n.once()
-	// It dies after it has listed what may come, and before it comes.
+	// It is killed after it has written the list, and before it copies the files.
 	if err := n.saveCopied([]string{"a.yml", "b.yml", "c.yml"}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // inNamespace runs the test on a thread in a network namespace of its own, with links a (1400), b (1500), c (9000).
 func inNamespace(t *testing.T) *netlink.Handle {
 	t.Helper()
-	runtime.LockOSThread() // never unlocked: the thread dies with the test's goroutine, and its namespace with it
+	runtime.LockOSThread() // never unlocked: the thread ends with the test's goroutine, and its namespace with it
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatalf("make network namespace (must be root): %v", err)
 	}

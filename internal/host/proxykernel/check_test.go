@@ -86,7 +86,7 @@ func TestCheckChangesNothing(t *testing.T) {
 	}
 }
 
-// What the check asks for by number is what the kernel's tools ask for: unknown names are absent, known ones are not.
+// The check requests by number what the kernel's tools request: unknown names are absent, known ones are not.
 func TestNamesAreDistinguished(t *testing.T) {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

@@ -142,7 +142,7 @@ func TestTheResultHasTheVersionOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestStatusIsThatOfTheDefaultNetwork: a node is ready when its default network is, also while the daemon is away.
+// TestStatusIsThatOfTheDefaultNetwork: a node is ready when its default network is, also while the daemon is unavailable.
 func TestStatusIsThatOfTheDefaultNetwork(t *testing.T) {
 	f := newFixture(t)
 	broken := filepath.Join(t.TempDir(), "broken")

@@ -44,7 +44,7 @@ func TestRecordsOfThePreviousVersionAreRead(t *testing.T) {
 	}
 }
 
-// TestPreviousVersionReadsRecords: what this one writes has the format and the keys of what that one wrote, so that its DEL undoes it. It
+// TestPreviousVersionReadsRecords: this version writes the format and the keys of the previous one, whose DEL can undo it. It
 // leaves the note of the ADD, which this version removes after the next upgrade.
 func TestPreviousVersionReadsRecords(t *testing.T) {
 	f := newFixture(t)

@@ -27,7 +27,7 @@ type network struct {
 	// next is the last byte of the address that a new client gets.
 	next   byte
 	leases map[string]netip.Addr // by client
-	// away: nothing is answered. refuse: requests are answered with a DHCPNAK. reserved are addresses that are not offered.
+	// away: no request is answered. refuse: requests are answered with a DHCPNAK. reserved are addresses that are not offered.
 	away, refuse bool
 	// deaf is a request that is not answered, refuseOffers how many requests for an offered address are refused.
 	deaf         string
@@ -226,5 +226,5 @@ func call() cniserver.Call {
 	}
 }
 
-// hours lets time pass.
+// hours advances the time.
 func hours(h float64) { time.Sleep(time.Duration(h * float64(time.Hour))) }

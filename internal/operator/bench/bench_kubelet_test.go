@@ -117,7 +117,7 @@ func (k *kubelet) answer(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// speak lets probes answer from now on, also those that are there.
+// speak makes probes respond from now on, also existing ones.
 func (k *kubelet) speak(b testing.TB) {
 	b.Helper()
 	k.silent.Store(false)

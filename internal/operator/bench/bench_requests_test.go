@@ -23,7 +23,7 @@ type requests struct {
 	list []apitest.Request
 }
 
-// total is how many there are beside those for the lease.
+// total is their number without those for the lease.
 func (r requests) total() int { return r.reads + r.watches + r.writes }
 
 // since counts the operator's requests from a moment on.

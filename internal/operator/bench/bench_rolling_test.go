@@ -97,7 +97,7 @@ func (c *cluster) conditionChanged(b *testing.B, sets []fleet) {
 }
 
 // rolling has the pods of a DaemonSet be replaced, fifty at a time, and fail for a while in between; the operator's memory at
-// most meanwhile is reported beside what it was before.
+// most meanwhile is reported next to the value before.
 func (c *cluster) rolling(b *testing.B, operator *process, sets []fleet) {
 	const step = 50
 	before := operator.memory(b).now

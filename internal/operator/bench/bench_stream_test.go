@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stream reports every version of one object, from the one that is there on.
+// stream reports every version of one object, starting with the current one.
 type stream struct {
 	watch watch.Interface
 	// now is the object as it was when the stream began.

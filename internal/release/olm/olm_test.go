@@ -43,7 +43,7 @@ func bundle(t *testing.T) map[string]map[string]any {
 	return out
 }
 
-// kinds are those that OLM creates from a bundle, beside the ClusterServiceVersion.
+// kinds are those that OLM creates from a bundle, in addition to the ClusterServiceVersion.
 var kinds = []string{"ClusterServiceVersion", "ClusterRole", "ConfigMap", "CustomResourceDefinition"}
 
 // TestEveryObjectIsInTheBundleOrAPrerequisite accounts for all objects and permissions of the release.

@@ -24,7 +24,7 @@ func TestOperatorKilledDuringRepeatedChangesConverges(t *testing.T) {
 	}
 }
 
-// backAndForth kills operators after every other write from a first one on, until none dies on either way.
+// backAndForth kills operators after every other write from a first one on, until none is killed in either direction.
 func (c *cluster) backAndForth(begin int) {
 	sides := []func(*spec){
 		func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(true), "Normal" },
@@ -58,7 +58,7 @@ func (c *cluster) backAndForth(begin int) {
 	}
 }
 
-// historyReaches waits until the history reports revisions up to a number as it does when no one dies: each went to the other
+// historyReaches waits until the history reports revisions up to a number as it does when no operator is killed: each went to the other
 // side than the one before, was the next one, and was seen to work.
 func (c *cluster) historyReaches(after string, last int) {
 	c.Helper()

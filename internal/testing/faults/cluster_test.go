@@ -69,7 +69,7 @@ func newClusterWith(t testing.TB, options apitest.Options) *cluster {
 	return c
 }
 
-// setUp creates what the operator finds, and takes it for the base from now on. What acts beside the operator begins.
+// setUp creates what the operator finds, and takes it for the base from now on. The other actors of the cluster start.
 func (c *cluster) setUp() {
 	c.Helper()
 	before := c.base
@@ -149,7 +149,7 @@ func (c *cluster) stop(p *process) {
 	}
 }
 
-// eventually waits until a condition holds, and reports what is wrong if it never does. It prints what it waits for when that
+// eventually waits until a condition holds, and reports the state if it never does. It prints what it waits for when that
 // takes long.
 func (c *cluster) eventually(what string, wrong func() string) {
 	c.Helper()

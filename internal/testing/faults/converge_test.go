@@ -71,7 +71,7 @@ func tree(s applied.Snapshot) any {
 	return v
 }
 
-// lacks names a value that is asked for and is not there, or nothing. An empty value asks for nothing.
+// lacks names a desired value that is missing, or nothing. An empty value is always present.
 func lacks(path string, want, have any) string {
 	switch want := want.(type) {
 	case nil:
@@ -177,12 +177,12 @@ func TestOneRequestOfAnInstallFails(t *testing.T) {
 	}
 }
 
-// apart is how many writes lie between two deaths. The first one is another each time, so that runs cover all writes.
+// apart is the number of writes between two kills. The first one is another each time, so that runs cover all writes.
 const apart = 8
 
 var first = flag.Int("first-death", -1, "after how many writes the first operator dies; below 0 is a random number")
 
-// firstDeath returns after how many writes the first operator dies, if the next ones die at distances of apart.
+// firstDeath returns after how many writes the first operator is killed, if the next ones are killed at distances of apart.
 func (c *cluster) firstDeath(apart int) int {
 	k := *first
 	if k < 0 {
@@ -219,7 +219,7 @@ func TestOperatorKilledDuringAnInstallConverges(t *testing.T) {
 	}
 }
 
-// TestOperatorKilledDuringAChangeConverges takes kube-proxy away and changes flannel, and kills an
+// TestOperatorKilledDuringAChangeConverges removes kube-proxy and changes flannel, and kills an
 // operator after every eighth of its writes.
 func TestOperatorKilledDuringAChangeConverges(t *testing.T) {
 	t.Parallel()
@@ -264,7 +264,7 @@ func (c *cluster) succeed(k int, before, want map[string]string) (heir *process,
 	return heir, killed
 }
 
-// goTo has an undisturbed operator do what a step asks for, and returns the state after it.
+// goTo has an undisturbed operator perform a step, and returns the state after it.
 func (c *cluster) goTo(step func()) map[string]string {
 	c.Helper()
 	step()
@@ -295,7 +295,7 @@ func (c *cluster) recordIsTrue(before, after map[string]string, when string) {
 				c.Errorf("%s: the record has it as applied, and of %s: -wanted +existing:\n%s", when, key, diff)
 			}
 		}
-		for key := range existing { // what is not wanted any more goes when the rest works
+		for key := range existing { // what is no longer wanted is deleted when the rest works
 			if want[key] == "" && before[key] == "" {
 				c.Errorf("%s: %s is of neither configuration", when, key)
 			}
@@ -324,7 +324,7 @@ func (c *cluster) recordIsTrue(before, after map[string]string, when string) {
 	}
 }
 
-// step finds what differs while a DaemonSet goes round the nodes in steps.
+// step finds what differs while a DaemonSet is rolled out over the nodes in steps.
 var step = regexp.MustCompile(`"maxUnavailable": [^\n]+|"[^"]*desired-hash": "[0-9a-f]+"`)
 
 // operands returns the objects that the operator was asked for.

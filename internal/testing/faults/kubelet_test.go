@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// kubelet stands for what acts in a real cluster, until the test ends: MTU probes succeed, workloads become available, and deleted
+// kubelet replaces the controllers and kubelets of a real cluster, until the test ends: MTU probes succeed, workloads become available, and deleted
 // namespaces, which the operator has emptied before, disappear. It watches, since polling would take more of the machine than what is tested.
 func (c *cluster) kubelet() {
 	c.Helper()

@@ -32,8 +32,8 @@ func restarted(o *operator.Options) { o.Identity = podName }
 // podName is the name of the pod in which an operator is started again.
 const podName = "network-operator-0"
 
-// TestUnavailableAPIServerIsWaitedFor takes the API server away from an operator for as long as several leases last. The operator
-// ends when it cannot renew its lease and is started again; it asks seldom meanwhile, calls nothing Degraded that is not,
+// TestUnavailableAPIServerIsWaitedFor stops the API server of an operator for as long as several leases last. The operator
+// exits when it cannot renew its lease and is restarted; meanwhile it sends few requests, reports nothing as Degraded that is not,
 // and does at once what was asked for when the server is back.
 func TestUnavailableAPIServerIsWaitedFor(t *testing.T) {
 	t.Parallel()

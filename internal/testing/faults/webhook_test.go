@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
-// webhook makes a webhook of a third party that judges DaemonSets and Deployments.
+// webhook makes a webhook of a third party that validates DaemonSets and Deployments.
 func (c *cluster) webhook(handler http.HandlerFunc) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	c.Helper()
 	server := httptest.NewTLSServer(handler)

@@ -25,7 +25,7 @@ func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	one.netns.Run("ip", "route", "del", two.subnet().String())
 	one.hasRoute(to(two), true, 2*time.Second)
 
-	// As after a power failure of the node: the agent dies, and the kernel knows nothing any more.
+	// As after a power failure of the node: the agent is killed, and the kernel has lost its state.
 	before := one.subnet()
 	one.kill()
 	one.netns.Run("ip", "route", "del", two.subnet().String())
@@ -82,7 +82,7 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 	for _, take := range []func(){
 		func() { seg.remove(key) },
 		func() { seg.revoke(key) },
-		// The operator forgets the node, which keeps running.
+		// The operator releases the node, which keeps running.
 		func() { seg.remove(agentconfig.ReservationKey(prefix, "node1")); seg.remove(key) },
 	} {
 		take()
@@ -96,7 +96,7 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 	}
 }
 
-// revoke ends the etcd lease that a key goes with.
+// revoke ends the etcd lease of a key.
 func (s *segment) revoke(key string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

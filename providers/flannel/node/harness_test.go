@@ -221,7 +221,7 @@ func (m *machine) routes() []string {
 	return out
 }
 
-// hasRoute waits for a route, or with want false for it to be gone.
+// hasRoute waits for a route, or with want false for its removal.
 func (m *machine) hasRoute(line string, want bool, limit time.Duration) {
 	m.t.Helper()
 	m.until(fmt.Sprintf("route %q exists: %v", line, want), limit, func() (string, bool) {

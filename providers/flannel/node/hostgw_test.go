@@ -72,7 +72,7 @@ func TestDeletedRouteIsRestoredWithinTwoSeconds(t *testing.T) {
 	one.hasRoute(to(two), true, 5*time.Second)
 	one.netns.Run("ip", "route", "del", two.subnet().String())
 	one.hasRoute(to(two), true, 2*time.Second)
-	// All routes of an interface go when it does, without a word for each of them.
+	// All routes of an interface are removed with it, without an event for each.
 	one.netns.Run("ip", "link", "set", "eth0", "down")
 	one.netns.Run("ip", "link", "set", "eth0", "up")
 	one.hasRoute(to(two), true, 2*time.Second)
@@ -89,7 +89,7 @@ func TestRoutesOfNodesDeletedWhileTheAgentWasDownAreRemoved(t *testing.T) {
 	gone := "10.1.77.0/24 via 192.168.0.77 dev eth0"
 	m.hasRoute(gone, true, 5*time.Second)
 	m.stop()
-	m.hasRoute(gone, true, time.Second) // the end of the program takes nothing away
+	m.hasRoute(gone, true, time.Second) // the end of the program removes nothing
 	seg.remove(prefix + "/subnets/10.1.77.0-24")
 	// An administrator's route into the network is no one's business but theirs.
 	own := "10.1.88.0/24 via 192.168.0.88 dev eth0 proto static"

@@ -71,7 +71,7 @@ func TestOnlyTrafficThatLeavesTheNetworkIsMasqueraded(t *testing.T) {
 		t.Errorf("another pod sees the pod as %s, want %s", from, addr1)
 	}
 
-	// A firewall that is loaded again takes everybody's rules with it.
+	// A firewall that is reloaded removes the rules of all programs.
 	one.netns.Run("nft", "flush", "ruleset")
 	one.until("the rules are back", 20*time.Second, func() (string, bool) {
 		out := one.netns.Run("nft", "list", "ruleset")

@@ -81,7 +81,7 @@ func runDaemonProcess(text string) error {
 	})
 }
 
-// TestTwoHundredPodsAtOnce: each has a plan and its status, and the daemon, a process of its own beside a real API server, with the memory limit of its container, stays below 64 MiB.
+// TestTwoHundredPodsAtOnce: each has a plan and its status, and the daemon, a separate process with a real API server, with the memory limit of its container, stays below 64 MiB.
 func TestTwoHundredPodsAtOnce(t *testing.T) {
 	const pods, limit = 200, 64 << 20
 	s := apitest.Shared(t)

@@ -45,7 +45,7 @@ func TestLastValidPolicySurvivesARestart(t *testing.T) {
 	if len(again) == 1 && (again[0].Spec.PodSelector.String() != first[0].Spec.PodSelector.String() || again[0].Spec.Ingress[0].Ports[0].Port.String() != "web") {
 		t.Errorf("the form has changed: %+v, was %+v", again[0], first[0])
 	}
-	// It stays the last valid form while it is invalid, and is forgotten with the policy.
+	// It stays the last valid form while it is invalid, and is removed with the policy.
 	if err := m.save(book.Valid()); err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func TestRulesChangedByAThirdPartyAreRestored(t *testing.T) {
 	if rulesInterval.Seconds() > 9 {
 		t.Error("rules are to be restored within ten seconds")
 	}
-	// A daemon that has just started knows nothing of the kernel, and writes the rules without an event.
+	// A daemon that has just started has no state of the kernel, and writes the rules without an event.
 	pod.Run("nft", "flush", "ruleset")
 	n.e.sandboxes = map[string]*enforced{"pod": {pod: n.e.sandbox("pod").pod}}
 	n.apply()

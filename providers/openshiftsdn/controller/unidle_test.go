@@ -40,7 +40,7 @@ func (w *world) idled(namespace, name string, at time.Time) {
 	}
 }
 
-// ask creates the Event that asks for pods.
+// ask creates the Event that requests pods.
 func (w *world) ask(namespace, service string, at time.Time) {
 	w.t.Helper()
 	w.must(w.api.Create(w.t.Context(), &corev1.Event{

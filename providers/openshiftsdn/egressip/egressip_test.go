@@ -228,7 +228,7 @@ func settle(t *testing.T, c egressip.Cluster, where string) {
 	t.Fatalf("%s: the steps do not end", where)
 }
 
-// unused fails if no node has an address that one namespace asks for, and an online node could take it.
+// unused fails if no node has an address that one namespace requests and an online node could have.
 func unused(t *testing.T, c egressip.Cluster, where string) {
 	t.Helper()
 	requesters, taken, owner := map[netip.Addr]int{}, map[netip.Addr]bool{}, map[netip.Addr]string{}

@@ -29,7 +29,7 @@ func TestMultitenantMatrix(t *testing.T) {
 		for _, n := range c {
 			n.input.Pods = nil
 		}
-		// What was there before leaves nothing.
+		// Nothing is left of earlier flows.
 		c[0].pod("other", "near", 6, relation.before)
 		c[1].pod("other", "far", 6, relation.before)
 		c.apply()

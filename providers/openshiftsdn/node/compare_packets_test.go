@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// examine is what cno doctor asks, as lines, and what cannot be compared.
+// examine returns the findings of cno doctor as lines, and what cannot be compared.
 func (c *cluster) examine(t *testing.T) (lines, missing []string) {
 	t.Helper()
 	found := openshiftsdn.New().Examine(t.Context(), provider.TraceAccess{Objects: c.client, Run: c.run})

@@ -74,7 +74,7 @@ func TestRulesOfTheKernelAreCompared(t *testing.T) {
 	})
 }
 
-// repeated makes a change repeatedly, more often than the agent undoes it, and not so often that it undoes none, until stop is called.
+// repeated makes a change repeatedly, more often than the agent reverts it, but not so often that it never does, until stop is called.
 func repeated(t *testing.T, change func()) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -41,7 +41,7 @@ func TestRepeatedThirdPartyChangesAreReported(t *testing.T) {
 		defer close(done)
 		for ctx.Err() == nil {
 			for _, command := range undo {
-				_, _ = m.at.Try(command...) // it may be gone
+				_, _ = m.at.Try(command...) // it may be deleted
 			}
 			select {
 			case <-ctx.Done():

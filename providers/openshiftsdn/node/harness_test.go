@@ -204,7 +204,7 @@ func (m *machine) configure(random string) {
 	m.write()
 	m.t.Cleanup(func() {
 		_ = os.RemoveAll(run)
-		_ = exec.Command("ip", "netns", "del", c.SwitchNamespace).Run() // it is not there after cleanup
+		_ = exec.Command("ip", "netns", "del", c.SwitchNamespace).Run() // it does not exist after cleanup
 	})
 }
 

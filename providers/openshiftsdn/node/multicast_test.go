@@ -17,7 +17,7 @@ import (
 
 var group = &net.UDPAddr{IP: net.IPv4(239, 1, 1, 1), Port: 5000}
 
-// member is a listener of the group, and what it has heard.
+// member is a listener of the group, and what it has received.
 type member struct {
 	name string
 	at   netns.Namespace
@@ -113,7 +113,7 @@ func multicasts(t *testing.T, c *cluster, one, two *machine) {
 		nodetest.Reaches(t, sender.Namespace, near.address, podMTU)
 		nodetest.Reaches(t, sender.Namespace, far.address, podMTU)
 		for _, m := range outside {
-			if m.received(text) && m.at.Name != from.Name { // a sender hears itself
+			if m.received(text) && m.at.Name != from.Name { // a sender receives its own packets
 				t.Errorf("%s hears %s", m.name, text)
 			}
 		}

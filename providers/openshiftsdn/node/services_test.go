@@ -180,7 +180,7 @@ func endpointsOutside(t *testing.T, c *cluster, one *machine) {
 	c.create(policy)
 	reach("a policy that allows pods alone", restricted, map[string]bool{far: false, node: false})
 	late := one.pod("one", "late", map[string]string{"app": "restricted"})
-	refused(t, late.Namespace, far) // at once: ADD returns when its rules are there
+	refused(t, late.Namespace, far) // at once: ADD returns when its rules exist
 	refused(t, late.Namespace, node)
 	policy.Spec.Egress = append(policy.Spec.Egress, networkingv1.NetworkPolicyEgressRule{
 		To:    []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.64/26", Except: []string{"192.0.2.101/32"}}}},

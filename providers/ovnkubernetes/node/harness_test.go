@@ -164,7 +164,7 @@ func (c *cluster) node() *machine {
 	}
 	c.t.Cleanup(func() {
 		_ = os.RemoveAll(m.run)
-		_ = exec.Command("ip", "netns", "del", m.vswitchNS).Run() // it is not there after cleanup
+		_ = exec.Command("ip", "netns", "del", m.vswitchNS).Run() // it does not exist after cleanup
 	})
 	c.link.Run("ip", "link", "add", m.name, "type", "veth", "peer", "name", "eth0", "netns", m.at.Name)
 	c.link.Run("ip", "link", "set", m.name, "master", "sw0", "up")

@@ -48,7 +48,7 @@ func large() northbound.Input {
 }
 
 // BenchmarkCluster measures a large cluster: all rows computed and written to an empty database, compared with a database that has them,
-// and one pod that comes and goes. ovn-northd does not run.
+// and one pod that is created and deleted. ovn-northd does not run.
 func BenchmarkCluster(b *testing.B) {
 	w := ovntest.Start(b)
 	w.StopNorthd()
@@ -105,7 +105,7 @@ func BenchmarkCluster(b *testing.B) {
 	})
 	b.Run("pod", func(b *testing.B) {
 		one := pod(in.Nodes[7], "ns20", "one", 100, map[string]string{"app": "app3"})
-		for b.Loop() { // one that comes, and goes
+		for b.Loop() { // one that is created and deleted
 			state.SetPod(one)
 			write(ledger.Change(state.Changes()))
 			state.DeletePod(one.ID)

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
-// BenchmarkCNI measures ADD and DEL of 1, 10 and 100 pods at once: of a network whose agent serves CNI, beside a chain of standard plugins
+// BenchmarkCNI measures ADD and DEL of 1, 10 and 100 pods at once: of a network whose agent serves CNI, next to a chain of standard plugins
 // (bridge, host-local and portmap) as flannel configures it. Both run as container runtimes run them.
 func BenchmarkCNI(b *testing.B) {
 	c := running(b, 1, "10.0.0.0/16", 22)

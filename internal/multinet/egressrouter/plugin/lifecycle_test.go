@@ -161,7 +161,7 @@ func TestAFamilyIsAddedAndRemovedWithoutTheOther(t *testing.T) {
 	untouched(t, n.pod)
 }
 
-// CHECK passes after ADD, fails for each thing that another client has changed, and passes when that is undone.
+// CHECK passes after ADD, fails for each thing that another client has changed, and passes when that is reverted.
 func TestCheckNoticesEveryChange(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)

@@ -146,7 +146,7 @@ func TestANodeKeepsItsSubnetAfterItsLeaseExpired(t *testing.T) {
 func TestALeaseThatAnotherNodeHoldsIsNotTakenOver(t *testing.T) {
 	client := start(t)
 	s := store.New(client, config(), time.Hour)
-	// Another flannel, which knows no reservations, was there first.
+	// Another flannel, without reservations, was first.
 	value, err := json.Marshal(attrs("192.168.0.200"))
 	if err != nil {
 		t.Fatal(err)

@@ -190,7 +190,7 @@ func (m *machine) reauthenticate(t *testing.T) {
 }
 
 // load loads the connections of the node again, which differ from those that the agent loads in what becomes of other associations with the same node, and in
-// how soon a peer is asked whether it is alive: an association that begins now does not use one that is there.
+// how soon a peer is asked whether it is alive: an association that begins now does not use an existing one.
 func (m *machine) load(t *testing.T, unique string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.dir, "state", "ipsec.crt"))
