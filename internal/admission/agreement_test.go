@@ -47,8 +47,8 @@ func inUse(change ...func(*operatorv1.NetworkSpec)) *operatorv1.Network {
 	return n
 }
 
-// door is an API server with the policies, and a network in use.
-type door struct {
+// server is an API server with the policies, and a network in use.
+type server struct {
 	*apitest.Server
 	t        testing.TB
 	pipeline pipeline.Pipeline
@@ -62,7 +62,7 @@ type door struct {
 // keyTest is the field in which a policy names the test that it belongs to.
 const keyTest = "test"
 
-func newDoor(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *door {
+func newServer(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *server {
 	t.Helper()
 	d := withoutPolicies(t, network, progress...)
 	policies, bindings := Policies(d.pipeline.Registry.Fields(""), d.pipeline.Registry.Operands())
@@ -70,16 +70,16 @@ func newDoor(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMig
 		d.Create(t, &policies[i])
 		d.Create(t, &bindings[i])
 	}
-	d.inForce()
+	d.awaitPolicies()
 	t.Cleanup(d.allowDeletion)
 	return d
 }
 
 // withoutPolicies is an API server with a network in use, and nothing that guards it.
 // progress is how far a change of its MTU has come: the network was applied before it, and is applied again since.
-func withoutPolicies(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *door {
+func withoutPolicies(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *server {
 	t.Helper()
-	d := &door{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: network, cluster: cluster, name: fmt.Sprintf("test-%d", time.Now().UnixNano())}
+	d := &server{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: network, cluster: cluster, name: fmt.Sprintf("test-%d", time.Now().UnixNano())}
 	before := network.Spec.DeepCopy()
 	before.Migration = nil
 	res, err := d.pipeline.Run(t.Context(), pipeline.Input{Desired: before, Cluster: cluster}, pipeline.Fill)
@@ -106,21 +106,21 @@ func withoutPolicies(t testing.TB, network *operatorv1.Network, progress ...fact
 }
 
 // allowDeletion annotates the network.
-func (d *door) allowDeletion() {
+func (d *server) allowDeletion() {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, AllowDeletion)
 	if err := d.Client.Patch(context.Background(), d.network, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		d.t.Error(err)
 	}
 }
 
-// inForce waits until the API server enforces the policies and the guard of this test, and not those of the test before it,
+// awaitPolicies waits until the API server enforces the policies and the guard of this test, and not those of the test before it,
 // which stay active for a while. A policy that was created after all others shows that they are active: it names itself,
 // since the last one of the test before would answer, too, and the guard that it sees.
-func (d *door) inForce() {
+func (d *server) awaitPolicies() {
 	d.t.Helper()
 	last := policy("last", []admissionv1.NamedRuleWithOperations{on("", "configmaps", []admissionv1.OperationType{admissionv1.Create})})
 	last.Name = d.name
-	last.Spec.Validations = []admissionv1.Validation{{Expression: "object.metadata.name != 'in-force'", MessageExpression: fmt.Sprintf("%q + string(params.data[%q])", d.name+" has the guard of ", keyTest)}}
+	last.Spec.Validations = []admissionv1.Validation{{Expression: "object.metadata.name != 'policies-active'", MessageExpression: fmt.Sprintf("%q + string(params.data[%q])", d.name+" has the guard of ", keyTest)}}
 	d.Create(d.t, &last)
 	allow := admissionv1.AllowAction
 	d.Create(d.t, &admissionv1.ValidatingAdmissionPolicyBinding{
@@ -130,7 +130,7 @@ func (d *door) inForce() {
 			ParamRef: &admissionv1.ParamRef{Name: networkoperatorv1.NetworkGuardName, ParameterNotFoundAction: &allow},
 		},
 	})
-	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "in-force"}}
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "policies-active"}}
 	eventually.Succeeds(d.t, "the policies are in effect", func() error {
 		err := d.Client.Create(d.t.Context(), probe.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.HasSuffix(err.Error(), ": "+d.name+" has the guard of "+d.name) {
@@ -141,7 +141,7 @@ func (d *door) inForce() {
 }
 
 // edit returns the response of the API server to a dry-run edit of the network.
-func (d *door) edit(change func(*operatorv1.NetworkSpec), annotations ...string) error {
+func (d *server) edit(change func(*operatorv1.NetworkSpec), annotations ...string) error {
 	next := d.network.DeepCopy()
 	change(&next.Spec)
 	if len(annotations) > 0 {
@@ -151,7 +151,7 @@ func (d *door) edit(change func(*operatorv1.NetworkSpec), annotations ...string)
 }
 
 // check is what the operator thinks of it.
-func (d *door) check(change func(*operatorv1.NetworkSpec)) (pipeline.Result, error) {
+func (d *server) check(change func(*operatorv1.NetworkSpec)) (pipeline.Result, error) {
 	next := d.network.DeepCopy()
 	change(&next.Spec)
 	return d.pipeline.Run(d.t.Context(), pipeline.Input{Desired: &next.Spec, Applied: d.filled, Revision: 3, Cluster: d.cluster}, pipeline.Check)
@@ -172,35 +172,35 @@ func TestAdmissionAndOperatorAgree(t *testing.T) {
 		}),
 		"foreign": inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = "Calico" }),
 	} {
-		t.Run(name, func(t *testing.T) { newDoor(t, network).agrees(each, each/20) })
+		t.Run(name, func(t *testing.T) { newServer(t, network).agrees(each, each/20) })
 	}
 }
 
 // agrees compares admission and the operator with random edits. Some must be accepted, and some refused.
-func (d *door) agrees(each uint64, atLeast int) {
+func (d *server) agrees(each uint64, atLeast int) {
 	t := d.t
 	results := map[bool]int{}
 	for seed := range each {
 		what, change := randomedittest.New(seed)
-		door := d.edit(change)
-		if apierrors.IsInvalid(door) && !byPolicy(door) {
+		refusal := d.edit(change)
+		if apierrors.IsInvalid(refusal) && !byPolicy(refusal) {
 			continue // the CRD refuses it in any case
 		}
 		_, err := d.check(change)
 		if err != nil && pipeline.StageOf(err) != pipeline.Check {
-			if door == nil && pipeline.RefusalsOf(err).Has(pipeline.RuleMigrationMTU) {
+			if refusal == nil && pipeline.RefusalsOf(err).Has(pipeline.RuleMigrationMTU) {
 				t.Errorf("seed %d (%s): admission returns nothing, the operator returns %v", seed, what, err)
 			}
 			continue // invalid in itself
 		}
-		results[door != nil]++
-		if (door == nil) != (err == nil) {
-			t.Errorf("seed %d (%s):\nadmission returns %v\nthe operator returns %v", seed, what, door, err)
+		results[refusal != nil]++
+		if (refusal == nil) != (err == nil) {
+			t.Errorf("seed %d (%s):\nadmission returns %v\nthe operator returns %v", seed, what, refusal, err)
 		}
-		if door != nil && err != nil && !slices.ContainsFunc(pipeline.RefusalsOf(err), func(r pipeline.Refusal) bool {
-			return strings.Contains(door.Error(), "("+r.Rule+")") || strings.Contains(door.Error(), "-change)")
+		if refusal != nil && err != nil && !slices.ContainsFunc(pipeline.RefusalsOf(err), func(r pipeline.Refusal) bool {
+			return strings.Contains(refusal.Error(), "("+r.Rule+")") || strings.Contains(refusal.Error(), "-change)")
 		}) {
-			t.Errorf("seed %d (%s): %s names no rule of %v", seed, what, door, err)
+			t.Errorf("seed %d (%s): %s names no rule of %v", seed, what, refusal, err)
 		}
 	}
 	if results[true] < atLeast || results[false] < atLeast {
@@ -209,7 +209,7 @@ func (d *door) agrees(each uint64, atLeast int) {
 }
 
 func TestAcknowledgedChangeIsAdmitted(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	vxlan := func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).Backend = "vxlan" }
 	res, err := d.check(vxlan)
 	if err == nil || res.Acknowledgement == "" {
@@ -228,7 +228,7 @@ func TestAcknowledgedChangeIsAdmitted(t *testing.T) {
 }
 
 func TestOneMessageHasAllErrors(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	err := d.edit(func(s *operatorv1.NetworkSpec) {
 		s.ClusterNetwork[0].CIDR, s.ServiceNetwork[0], randomedittest.Flannel(s).Backend = "10.200.0.0/16", "172.30.0.0/16", "vxlan"
 	})
@@ -256,7 +256,7 @@ func TestOnlyGrowthOfPoolsIsAdmitted(t *testing.T) {
 	}
 	for _, of := range []operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, "Calico"} {
 		t.Run(string(of), func(t *testing.T) {
-			d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = of }))
+			d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = of }))
 			for _, tt := range []struct {
 				why     string
 				change  func(*operatorv1.NetworkSpec)
@@ -281,7 +281,7 @@ func TestOnlyGrowthOfPoolsIsAdmitted(t *testing.T) {
 }
 
 func TestUnsafeChangeIsAdmittedWithTheAnnotation(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	next := d.network.DeepCopy()
 	next.Annotations = map[string]string{AllowUnsafe: "true"}
 	next.Spec.ClusterNetwork[0].CIDR = "10.200.0.0/16"
@@ -291,7 +291,7 @@ func TestUnsafeChangeIsAdmittedWithTheAnnotation(t *testing.T) {
 }
 
 func TestTheOperatorItselfIsNeverRefused(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	c, err := d.ClientFor(d.User(t, operator, "system:masters"))
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestTheOperatorItselfIsNeverRefused(t *testing.T) {
 }
 
 func TestDependenciesOfANetworkAreNotDeletedByAccident(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	err := d.Client.Delete(t.Context(), d.network, client.DryRunAll)
 	if err == nil || !strings.Contains(err.Error(), AllowDeletion+"=true") {
 		t.Errorf("Network/cluster: %v", err)
@@ -316,7 +316,7 @@ func TestDependenciesOfANetworkAreNotDeletedByAccident(t *testing.T) {
 }
 
 func TestPoliciesHaveNoTypeErrors(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	var list admissionv1.ValidatingAdmissionPolicyList
 	if err := d.Client.List(t.Context(), &list); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestDeletingTheWholeInstallationIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	for _, c := range own {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}
 		if err := d.Client.Delete(t.Context(), definition, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "run: cno uninstall") {
@@ -92,7 +92,7 @@ func TestDeletingTheWholeInstallationIsRefused(t *testing.T) {
 
 // TestADeletionByCollectionIsRefused: such a request names no object.
 func TestADeletionByCollectionIsRefused(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	for _, o := range []client.Object{&operatorv1.Network{}, &apiextensionsv1.CustomResourceDefinition{}} {
 		if err := d.Client.DeleteAllOf(t.Context(), o, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "(deletion-in-use)") {
 			t.Errorf("all %T: %v", o, err)
@@ -102,7 +102,7 @@ func TestADeletionByCollectionIsRefused(t *testing.T) {
 
 // TestOtherClientsMayDeleteTheirOwnObjects: objects of the same resources that no network depends on, and what Kubernetes itself deletes.
 func TestOtherClientsMayDeleteTheirOwnObjects(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	own := d.Namespace(t)
 	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "cluster-network-operator"}}
 	d.Create(t, foreign)
@@ -120,7 +120,7 @@ func TestOtherClientsMayDeleteTheirOwnObjects(t *testing.T) {
 
 // TestANetworkDoesNotLoseItsSpecification: without a specification all is changed that has a fixed value.
 func TestANetworkDoesNotLoseItsSpecification(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": d.network.Name, "resourceVersion": d.network.ResourceVersion}}}
 	u.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Network"))
 	for what, spec := range map[string]any{"no spec": nil, "an empty spec": map[string]any{}} {
@@ -135,7 +135,7 @@ func TestANetworkDoesNotLoseItsSpecification(t *testing.T) {
 
 // TestOnlyAHashAcknowledges: a word is no acknowledgement.
 func TestOnlyAHashAcknowledges(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	vxlan := func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).Backend = "vxlan" }
 	for _, word := range []string{"nonsense", "true", strings.Repeat("0", 31), strings.Repeat("g", 32)} {
 		if err := d.edit(vxlan, word); err == nil || !strings.Contains(err.Error(), pipeline.AcknowledgeAnnotation) {

@@ -161,7 +161,7 @@ func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 	for name, b := range bases() {
 		of := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return s.base != name })
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(t, b.network.DeepCopy())
+			d := newServer(t, b.network.DeepCopy())
 			for _, s := range of {
 				d.checkField(t, s, provider.FieldOf(fields, s.path))
 			}
@@ -169,7 +169,7 @@ func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 		t.Run(name+" during a migration", func(t *testing.T) {
 			n := b.network.DeepCopy()
 			announce(b.mtu, 1400)(&n.Spec)
-			d := newDoor(t, n, facts.MTUMigration{Active: true, Step: 1, MTU: int(b.mtu), RoutableMTU: 1400})
+			d := newServer(t, n, facts.MTUMigration{Active: true, Step: 1, MTU: int(b.mtu), RoutableMTU: 1400})
 			for _, s := range of {
 				d.holdsStill(t, s, provider.FieldOf(fields, s.path))
 			}
@@ -178,20 +178,20 @@ func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 }
 
 // checkField changes a field of a network in use.
-func (d *door) checkField(t *testing.T, s sample, f provider.Field) {
+func (d *server) checkField(t *testing.T, s sample, f provider.Field) {
 	t.Helper()
 	rule := s.rule
 	if rule == "" {
 		rule = f.Fixed
 	}
-	door := d.edit(s.with(t))
+	refusal := d.edit(s.with(t))
 	res, checked := d.check(s.with(t))
 	if checked != nil && pipeline.StageOf(checked) != pipeline.Check {
 		t.Errorf("%s: the sample is invalid: %v", s.path, checked)
 		return
 	}
-	if (door != nil) != (rule != "") || door != nil && !strings.Contains(door.Error(), "("+rule+")") {
-		t.Errorf("%s: the API server returns %v, the table has rule %q", s.path, door, rule)
+	if (refusal != nil) != (rule != "") || refusal != nil && !strings.Contains(refusal.Error(), "("+rule+")") {
+		t.Errorf("%s: the API server returns %v, the table has rule %q", s.path, refusal, rule)
 	}
 	if (checked != nil) != (rule != "") || rule != "" && !pipeline.RefusalsOf(checked).Has(rule) {
 		t.Errorf("%s: the operator returns %v, the table has rule %q", s.path, checked, rule)
@@ -199,7 +199,7 @@ func (d *door) checkField(t *testing.T, s sample, f provider.Field) {
 	if rule == "" {
 		return
 	}
-	for _, sentence := range []string{door.Error(), checked.Error()} {
+	for _, sentence := range []string{refusal.Error(), checked.Error()} {
 		if s.rule == "" && f.Fixed != pipeline.RuleTypeChange && len(f.Choice) == 0 && !strings.Contains(sentence, f.Refusal()) {
 			t.Errorf("%s: the message is not that of the table:\n%s\nwant %s", s.path, sentence, f.Refusal())
 		}
@@ -221,12 +221,12 @@ func (d *door) checkField(t *testing.T, s sample, f provider.Field) {
 }
 
 // holdsStill changes a field during a change of the MTU: only those may change that are live.
-func (d *door) holdsStill(t *testing.T, s sample, f provider.Field) {
+func (d *server) holdsStill(t *testing.T, s sample, f provider.Field) {
 	t.Helper()
-	door := d.edit(s.with(t))
+	refusal := d.edit(s.with(t))
 	_, checked := d.check(s.with(t))
 	allowed := f.Class == provider.Live
-	if (door == nil) != allowed || (checked == nil) != allowed {
-		t.Errorf("%s (%s):\nthe API server returns %v\nthe operator returns %v", s.path, f.Class, door, checked)
+	if (refusal == nil) != allowed || (checked == nil) != allowed {
+		t.Errorf("%s (%s):\nthe API server returns %v\nthe operator returns %v", s.path, f.Class, refusal, checked)
 	}
 }

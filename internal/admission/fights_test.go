@@ -29,7 +29,7 @@ func eventOf(reason, kind string) []client.Object {
 
 // TestOnlyAgentsReportFights: an account that may write in the namespace default cannot degrade the network.
 func TestOnlyAgentsReportFights(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	for _, row := range []struct {
 		why, user, reason, kind string
 		refused                 bool

@@ -15,7 +15,7 @@ import (
 
 // TestPodsThatCannotHaveTheirNetworksAreRefused: what the API server refuses, the daemon of a node refuses, too.
 func TestPodsThatCannotHaveTheirNetworksAreRefused(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	ns := d.Namespace(t)
 	try := func(networks, fallback string, hostNetwork bool) error {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "asks", Annotations: map[string]string{"other": "1"}},
@@ -69,7 +69,7 @@ func TestPodsThatCannotHaveTheirNetworksAreRefused(t *testing.T) {
 }
 
 func TestAClusterWithoutMultipleNetworksRefusesNoAnnotation(t *testing.T) {
-	d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DisableMultiNetwork = new(true) }))
+	d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) { s.DisableMultiNetwork = new(true) }))
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace(t), Name: "asks", Annotations: map[string]string{wire.AnnotationNetworks: "A B"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a:1"}}}}
 	if err := d.Client.Create(t.Context(), p, client.DryRunAll); err != nil {

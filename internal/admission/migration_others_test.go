@@ -52,13 +52,13 @@ func TestMigrationsOfOtherNetworksAreValidatedAtAdmission(t *testing.T) {
 		},
 	} {
 		t.Run(string(network), func(t *testing.T) {
-			door := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = network }))
+			d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = network }))
 			for _, e := range edits {
-				err := door.edit(e.change)
+				err := d.edit(e.change)
 				if (err == nil) != (e.message == "") || err != nil && !strings.Contains(err.Error(), e.message) {
 					t.Errorf("%s: %v, want %q", e.why, err, e.message)
 				}
-				if _, err := door.check(e.change); (err == nil) != (e.message == "") {
+				if _, err := d.check(e.change); (err == nil) != (e.message == "") {
 					t.Errorf("the operator, %s: %v", e.why, err)
 				}
 			}

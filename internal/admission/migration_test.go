@@ -33,13 +33,13 @@ var phases = map[string]struct {
 }
 
 // during is a network in a phase.
-func during(t *testing.T, phase string) *door {
+func during(t *testing.T, phase string) *server {
 	t.Helper()
 	n := inUse()
 	if phases[phase].announced {
 		announce(1500, 1400)(&n.Spec)
 	}
-	return newDoor(t, n, phases[phase].progress)
+	return newServer(t, n, phases[phase].progress)
 }
 
 func TestAdmissionAndOperatorAgreeInEveryPhaseOfAMigration(t *testing.T) {
@@ -110,16 +110,16 @@ func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 		},
 	} {
 		t.Run("phase "+phase, func(t *testing.T) {
-			door := openIn(t, phase)
+			d := openIn(t, phase)
 			for _, e := range edits {
-				err := door.edit(e.change)
+				err := d.edit(e.change)
 				if (err == nil) != (e.message == "") || err != nil && !strings.Contains(err.Error(), e.message) {
 					t.Errorf("%s: %v, want %q", e.why, err, e.message)
 				}
-				if _, err := door.check(e.change); (err == nil) != (e.message == "") {
+				if _, err := d.check(e.change); (err == nil) != (e.message == "") {
 					t.Errorf("the operator, %s: %v", e.why, err)
 				}
-				if acknowledged := door.edit(e.change, "0123456789abcdef"); (acknowledged == nil) != (e.message == "") {
+				if acknowledged := d.edit(e.change, "0123456789abcdef"); (acknowledged == nil) != (e.message == "") {
 					t.Errorf("%s, acknowledged: %v", e.why, acknowledged)
 				}
 			}
@@ -128,10 +128,10 @@ func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 }
 
 // openIn is a network in a phase, or in none.
-func openIn(t *testing.T, phase string) *door {
+func openIn(t *testing.T, phase string) *server {
 	t.Helper()
 	if phase == "" {
-		return newDoor(t, inUse())
+		return newServer(t, inUse())
 	}
 	return during(t, phase)
 }

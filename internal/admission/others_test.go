@@ -27,7 +27,7 @@ func shortForm() *networkoperatorv1.NetworkConfig {
 }
 
 func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	config := shortForm()
 	d.Create(t, config)
 	for why, change := range map[string]func(*networkoperatorv1.NetworkConfigSpec){
@@ -48,15 +48,15 @@ func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
 			t.Fatalf("%s: %v", why, errs)
 		}
 		_, err := d.pipeline.Run(t.Context(), pipeline.Input{Desired: spec, Applied: d.filled, Cluster: cluster}, pipeline.Check)
-		door := d.Client.Update(t.Context(), next, client.DryRunAll)
-		if (door == nil) != (err == nil) {
-			t.Errorf("%s:\nadmission returns %v\nthe operator returns %v", why, door, err)
+		refusal := d.Client.Update(t.Context(), next, client.DryRunAll)
+		if (refusal == nil) != (err == nil) {
+			t.Errorf("%s:\nadmission returns %v\nthe operator returns %v", why, refusal, err)
 		}
 	}
 }
 
 func TestTheConfigurationOfTheClusterIsGuarded(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	config := &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.NetworkSpec{
 		ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"}, NetworkType: "Flannel",
 	}}
@@ -81,7 +81,7 @@ func TestTheConfigurationOfTheClusterIsGuarded(t *testing.T) {
 }
 
 func TestNothingIsRefusedBeforeThereIsANetwork(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	guard := &networkoperatorv1.NetworkGuard{ObjectMeta: metav1.ObjectMeta{Name: networkoperatorv1.NetworkGuardName}}
 	if err := d.Client.Delete(t.Context(), guard); err != nil {
 		t.Fatal(err)
@@ -97,9 +97,9 @@ func BenchmarkAdmission(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("policies=%t", with), func(b *testing.B) {
 			network := inUse(func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{} })
-			open := func(b *testing.B, n *operatorv1.Network) *door { return withoutPolicies(b, n) }
+			open := func(b *testing.B, n *operatorv1.Network) *server { return withoutPolicies(b, n) }
 			if with {
-				open = func(b *testing.B, n *operatorv1.Network) *door { return newDoor(b, n) }
+				open = func(b *testing.B, n *operatorv1.Network) *server { return newServer(b, n) }
 			}
 			server := open(b, network)
 			n := 0

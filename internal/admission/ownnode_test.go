@@ -102,7 +102,7 @@ func TestAnAgentAnnotatesObjectsOfItsNodeOnly(t *testing.T) {
 // TestOnlyTheDaemonsOfFurtherNetworksReportThem tries every way in which the annotation gets onto a Pod, as an administrator of the cluster:
 // others may do less.
 func TestOnlyTheDaemonsOfFurtherNetworksReportThem(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	ns := d.Namespace(t)
 	daemon, err := d.ClientFor(d.User(t, "system:serviceaccount:openshift-multus:multus", "system:masters"))
 	if err != nil {
@@ -152,7 +152,7 @@ func TestOnlyTheDaemonsOfFurtherNetworksReportThem(t *testing.T) {
 
 // TestWithoutMultipleNetworksTheAnnotationIsUnrestricted: another component may attach pods to further networks, and write it.
 func TestWithoutMultipleNetworksTheAnnotationIsUnrestricted(t *testing.T) {
-	d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DisableMultiNetwork = new(true) }))
+	d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) { s.DisableMultiNetwork = new(true) }))
 	p := annotated(d.Namespace(t), "of-another", "")
 	p.Annotations = map[string]string{networkStatus: "[]"}
 	if err := d.Client.Create(t.Context(), p, client.DryRunAll); err != nil {

@@ -35,7 +35,7 @@ func annotated(namespace, name, value string) *corev1.Pod {
 // TestOnlyTheMasterWritesTheAddressesOfPods tries every way in which an annotation gets onto a Pod or a Node, as an administrator of the cluster:
 // others may do less.
 func TestOnlyTheMasterWritesTheAddressesOfPods(t *testing.T) {
-	d := newDoor(t, inUse(ovnKubernetes))
+	d := newServer(t, inUse(ovnKubernetes))
 	ns := d.Namespace(t)
 	master, err := d.ClientFor(d.User(t, "system:serviceaccount:openshift-ovn-kubernetes:ovn-kubernetes-master", "system:masters"))
 	if err != nil {
@@ -113,7 +113,7 @@ func TestOnlyTheMasterWritesTheAddressesOfPods(t *testing.T) {
 
 // TestAnUnusedNetworkReservesNothing: pods restored from another cluster, and a namespace that is left of another network.
 func TestAnUnusedNetworkReservesNothing(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	if err := d.Client.Create(t.Context(), annotated(d.Namespace(t), "restored", forged), client.DryRunAll); err != nil {
 		t.Errorf("a pod with the annotation of another network: %v", err)
 	}

@@ -20,7 +20,7 @@ func serviceCIDR(allowed bool, cidrs ...string) *networkingv1.ServiceCIDR {
 }
 
 func TestAServiceCIDROutsideTheServiceNetworkIsRefused(t *testing.T) {
-	d := newDoor(t, inUse())
+	d := newServer(t, inUse())
 	for _, row := range []struct {
 		why      string
 		object   *networkingv1.ServiceCIDR
@@ -47,7 +47,7 @@ func TestAServiceCIDROutsideTheServiceNetworkIsRefused(t *testing.T) {
 }
 
 func TestAThirdPartyNetworkMayServeMoreServiceCIDRs(t *testing.T) {
-	d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = "Calico" }))
+	d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = "Calico" }))
 	if err := d.Client.Create(t.Context(), serviceCIDR(false, "10.97.0.0/16"), client.DryRunAll); err != nil {
 		t.Errorf("it is refused: %v", err)
 	}

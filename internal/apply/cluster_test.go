@@ -44,7 +44,7 @@ type cluster struct {
 	name string
 	// requests are those that the client made, as "METHOD path".
 	requests *requests
-	look     apply.Client // makes requests that are not counted
+	observer apply.Client // makes requests that are not counted
 }
 
 // requests counts what goes through an HTTP client.
@@ -75,7 +75,7 @@ func newCluster(tb testing.TB) *cluster {
 	c := &cluster{TB: tb, server: server, name: fmt.Sprintf("apply%d", names.Add(1)), requests: &requests{}}
 	counted := rest.CopyConfig(server.Config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { c.requests.next = next; return c.requests })
-	c.Client, c.look = clientFor(tb, counted, manager), clientFor(tb, server.Config, "someone-else")
+	c.Client, c.observer = clientFor(tb, counted, manager), clientFor(tb, server.Config, "someone-else")
 	c.executor = apply.Executor{Client: c.Client, Namespace: server.Namespace(tb), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	return c
 }
@@ -100,7 +100,7 @@ func clientFor(tb testing.TB, config *rest.Config, manager string) apply.Client 
 // live is a plan.Lookup without a cache.
 func (c *cluster) live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	version := "v1"
-	o, err := c.look.Get(c.Context(), ref(key, version))
+	o, err := c.observer.Get(c.Context(), ref(key, version))
 	return o, err == nil
 }
 
@@ -137,7 +137,7 @@ func healthy() (bool, string) { return true, "" }
 
 func (c *cluster) planWith(objects []manifest.Object, health func() (bool, string)) plan.Plan {
 	c.Helper()
-	inventory, err := apply.ReadInventory(c.Context(), c.look, c.executor.Namespace)
+	inventory, err := apply.ReadInventory(c.Context(), c.observer, c.executor.Namespace)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func (c *cluster) converged(objects []manifest.Object) {
 // as writes to the cluster as another client, by server-side apply.
 func (c *cluster) as(o *unstructured.Unstructured) {
 	c.Helper()
-	if _, err := c.look.Apply(c.Context(), o); err != nil {
+	if _, err := c.observer.Apply(c.Context(), o); err != nil {
 		c.Fatal(err)
 	}
 }

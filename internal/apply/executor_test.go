@@ -98,7 +98,7 @@ func TestNothingIsCreatedThatTheInventoryCannotName(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if got := calls(fake); len(got) != 2 {
-		t.Errorf("requests %q, want a look and the inventory", got)
+		t.Errorf("requests %q, want one read and the inventory", got)
 	}
 }
 

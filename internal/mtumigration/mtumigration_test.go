@@ -34,8 +34,8 @@ func (w *world) announce(from, to uint32) {
 	w.spec.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{Network: &osv1.MTUMigrationValues{From: new(from), To: new(to)}}}
 }
 
-// pass is a reconcile of the operator: it fills the specification, renders, and sets no status.
-func (w *world) pass() {
+// reconcile is that of the operator: it fills the specification, renders, and sets no status.
+func (w *world) reconcile() {
 	announced := Announced(&w.spec)
 	if announced != nil {
 		w.configured = Filled(*announced, w.configured, w.progress)
@@ -67,8 +67,8 @@ func longest(s State) int {
 	return s.MTU
 }
 
-// look is the loop's: whether all nodes have applied it.
-func (w *world) look() {
+// observe records whether all nodes have applied it.
+func (w *world) observe() {
 	p := facts.MTUMigration{Active: true, MTU: w.published.MTU, Step: w.published.Step, RoutableMTU: w.published.RoutableMTU, Done: true}
 	for _, n := range w.nodes {
 		p.Done = p.Done && n == w.published
@@ -79,13 +79,13 @@ func (w *world) look() {
 // settle reconciles until nothing changes.
 func (w *world) settle() {
 	for range 10 {
-		w.pass()
+		w.reconcile()
 		for i := range w.nodes {
 			w.restart(i)
 		}
-		w.look()
+		w.observe()
 	}
-	w.pass()
+	w.reconcile()
 }
 
 // TestMigrationAndRollbackAtEveryPhase ends in any phase, in both manners of going back, and the network is as before.
@@ -95,7 +95,7 @@ func TestMigrationAndRollbackAtEveryPhase(t *testing.T) {
 			for _, swap := range []bool{false, true} {
 				w := newWorld(t, 2)
 				w.announce(1450, to)
-				act := []func(){w.look, w.pass, func() { w.restart(0) }, w.look, w.pass, func() { w.restart(1) }, w.look, w.pass, func() { w.restart(0) }, w.look, w.pass, func() { w.restart(1) }, w.look, w.pass}
+				act := []func(){w.observe, w.reconcile, func() { w.restart(0) }, w.observe, w.reconcile, func() { w.restart(1) }, w.observe, w.reconcile, func() { w.restart(0) }, w.observe, w.reconcile, func() { w.restart(1) }, w.observe, w.reconcile}
 				for _, do := range act[:stop] {
 					do()
 				}
@@ -119,7 +119,7 @@ func TestMigrationFinishesAutomatically(t *testing.T) {
 	for _, to := range []uint32{1400, 8000} {
 		w := newWorld(t, 3)
 		w.announce(1450, to)
-		w.look()
+		w.observe()
 		w.settle()
 		if w.configured != to {
 			t.Fatalf("to %d: the specification has %d", to, w.configured)
@@ -143,14 +143,14 @@ func TestNodesAlwaysAcceptPacketsOfTheirPeers(t *testing.T) {
 		for range 80 {
 			switch r.IntN(8) {
 			case 0:
-				w.look()
+				w.observe()
 			case 1, 2:
-				w.pass()
+				w.reconcile()
 			case 3, 4, 5:
 				w.restart(r.IntN(len(w.nodes)))
 			case 6:
-				w.look()
-				w.pass()
+				w.observe()
+				w.reconcile()
 			case 7:
 				if r.IntN(3) > 0 {
 					continue

@@ -93,14 +93,14 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 	c := newUser(t)
 	var shown strings.Builder
 	for _, m := range mistakes() {
-		door, planned := c.edit(m.edit), c.plan(m.edit)
+		refusal, planned := c.edit(m.edit), c.plan(m.edit)
 		message := planned
 		if !m.later {
-			if door == nil {
+			if refusal == nil {
 				t.Errorf("%s: the API server takes it", m.what)
 				continue
 			}
-			message = door.Error()
+			message = refusal.Error()
 		}
 		for _, want := range m.reported {
 			if !strings.Contains(message, want) {
@@ -136,7 +136,7 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 	}
 }
 
-// user edits the network of a cluster whose door is guarded.
+// user edits the network of a cluster with admission policies.
 type user struct {
 	*apitest.Server
 	t        *testing.T

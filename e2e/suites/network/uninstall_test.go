@@ -104,15 +104,15 @@ func gone(t *testing.T) {
 // clean fails the test if anything of the network is left on a node.
 func clean(t *testing.T) {
 	t.Helper()
-	look := []string{network.Left}
+	commands := []string{network.Left}
 	for _, file := range network.Files() {
 		// Directories that are mounted into agents stay, empty.
-		look = append(look, "find "+file+" -not -type d 2>/dev/null")
+		commands = append(commands, "find "+file+" -not -type d 2>/dev/null")
 	}
 	if !network.Traits().ServiceProxy {
-		look = append(look, "nft list tables | grep kube-proxy")
+		commands = append(commands, "nft list tables | grep kube-proxy")
 	}
-	script := strings.Join(append(look, "true"), "\n")
+	script := strings.Join(append(commands, "true"), "\n")
 	for _, node := range []string{"cp-0", "worker-0", "worker-1"} {
 		out, err := lab.Lab(t.Context(), "exec", node, "--", "sh", "-c", script)
 		if err != nil {

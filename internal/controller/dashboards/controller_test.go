@@ -25,7 +25,7 @@ func newLoop(c client.Client) *Controller {
 		Dashboards: map[string]string{"network-stats": `{"title":"a"}`, "network-operator": `{"title":"b"}`}}
 }
 
-func look(t *testing.T, c *Controller) reconcile.Result {
+func reconcileOnce(t *testing.T, c *Controller) reconcile.Result {
 	t.Helper()
 	result, err := c.Reconcile(t.Context(), reconcile.Request{})
 	if err != nil {
@@ -38,7 +38,7 @@ func look(t *testing.T, c *Controller) reconcile.Result {
 func TestDashboardsAreKept(t *testing.T) {
 	server := apitest.Shared(t)
 	c := newLoop(server.Client)
-	if result := look(t, c); result.RequeueAfter != retryInterval {
+	if result := reconcileOnce(t, c); result.RequeueAfter != retryInterval {
 		t.Errorf("without the namespace the controller retries after %v", result.RequeueAfter)
 	}
 	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: prefix + "network-stats", Labels: ownedLabels()}})
@@ -49,7 +49,7 @@ func TestDashboardsAreKept(t *testing.T) {
 	server.Create(t, foreign)
 	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: prefix + "of-former-times", Labels: ownedLabels()}}
 	server.Create(t, old)
-	look(t, c)
+	reconcileOnce(t, c)
 	desired := []string{prefix + "foreign", prefix + "network-operator", prefix + "network-stats"}
 	if diff := cmp.Diff(desired, names(t, server)); diff != "" {
 		t.Errorf("ConfigMaps (-want +got):\n%s", diff)
@@ -60,7 +60,7 @@ func TestDashboardsAreKept(t *testing.T) {
 	}
 
 	version := cm.ResourceVersion
-	look(t, c)
+	reconcileOnce(t, c)
 	if got := read(t, server, "network-stats").ResourceVersion; got != version {
 		t.Error("what is right is written again")
 	}
@@ -68,14 +68,14 @@ func TestDashboardsAreKept(t *testing.T) {
 	if err := server.Client.Update(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	look(t, c)
+	reconcileOnce(t, c)
 	if cm = read(t, server, "network-stats"); cm.Labels[labelConsole] != "true" || cm.Data["network-stats.json"] != `{"title":"a"}` || cm.Data["mine"] != "kept" {
 		t.Errorf("after an edit there are labels %v and data %v", cm.Labels, cm.Data)
 	}
 	if err := server.Client.Delete(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	look(t, c)
+	reconcileOnce(t, c)
 	read(t, server, "network-stats")
 }
 
@@ -92,7 +92,7 @@ func TestFailureIsAFindingUntilResolved(t *testing.T) {
 		t.Error(diff)
 	}
 	refuse = nil
-	look(t, c)
+	reconcileOnce(t, c)
 	if found, _, _ := c.Board.Snapshot(); len(found) != 0 {
 		t.Errorf("afterwards there is still %v", found)
 	}

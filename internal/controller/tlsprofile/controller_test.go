@@ -27,7 +27,7 @@ func newController(r client.Reader, started tlsprofile.Settings) (c *Controller,
 	return &Controller{Client: r, Started: started, Restart: func() { *restarted++ }, Board: &report.Board{}, Log: slog.New(slog.DiscardHandler)}, restarted
 }
 
-func look(t *testing.T, c *Controller) {
+func reconcileOnce(t *testing.T, c *Controller) {
 	t.Helper()
 	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 		t.Fatal(err)
@@ -41,19 +41,19 @@ func TestOperatorRestartsOnlyWhenTheSettingsChange(t *testing.T) {
 		t.Fatalf("without an APIServer: got %+v, %v", started, err)
 	}
 	c, restarted := newController(server.Client, started)
-	look(t, c)
+	reconcileOnce(t, c)
 	o := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	server.Create(t, o)
-	look(t, c)
+	reconcileOnce(t, c)
 	o.Spec.Audit.Profile = configv1.NoneAuditProfileType
 	change(t, server, o)
-	look(t, c)
+	reconcileOnce(t, c)
 	if *restarted != 0 {
 		t.Errorf("restarted %d times over what has nothing to do with TLS", *restarted)
 	}
 	o.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}
 	change(t, server, o)
-	look(t, c)
+	reconcileOnce(t, c)
 	if *restarted != 1 {
 		t.Errorf("restarted %d times after a change, want 1", *restarted)
 	}
@@ -62,7 +62,7 @@ func TestOperatorRestartsOnlyWhenTheSettingsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, restarted = newController(server.Client, now)
-	look(t, c)
+	reconcileOnce(t, c)
 	if *restarted != 0 || now.MinVersion != "VersionTLS13" {
 		t.Errorf("the next operator has %s and restarts %d times", now.MinVersion, *restarted)
 	}
@@ -79,14 +79,14 @@ func TestUnusableProfileIsNamedAndNothingStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, restarted := newController(server.Client, settings)
-	look(t, c)
+	reconcileOnce(t, c)
 	found, _, _ := c.Board.Snapshot()
 	if len(found) != 1 || !found[0].Aside || found[0].Reason != "NoUsableCipher" || *restarted != 0 {
 		t.Errorf("got %+v and %d restarts", found, *restarted)
 	}
 	o.Spec.TLSSecurityProfile = nil
 	change(t, server, o)
-	look(t, c)
+	reconcileOnce(t, c)
 	if found, _, _ := c.Board.Snapshot(); len(found) != 0 {
 		t.Errorf("after it is resolved there is still %+v", found)
 	}
