@@ -29,7 +29,7 @@ const furtherPods = 40
 func BenchmarkCNIFurtherNetworks(b *testing.B) {
 	for _, networks := range []int{1, 2} {
 		b.Run(fmt.Sprintf("networks=%d", networks), func(b *testing.B) {
-			file := askingPods(b, networks)
+			file := requestingPods(b, networks)
 			for _, parallel := range []int{1, 10, furtherPods} {
 				b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
 					var r cniResult
@@ -58,8 +58,8 @@ func apiServerOfNodes(b *testing.B) string {
 	return "https://" + net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
 }
 
-// askingPods runs pods that request networks, and returns the file that lists them for netbench.
-func askingPods(b *testing.B, networks int) string {
+// requestingPods runs pods that request networks, and returns the file that lists them for netbench.
+func requestingPods(b *testing.B, networks int) string {
 	b.Helper()
 	ns := lab.Namespace(b)
 	var asked struct {

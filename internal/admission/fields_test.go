@@ -171,7 +171,7 @@ func TestEveryFieldIsCheckedByItsEntry(t *testing.T) {
 			announce(b.mtu, 1400)(&n.Spec)
 			d := newServer(t, n, facts.MTUMigration{Active: true, Step: 1, MTU: int(b.mtu), RoutableMTU: 1400})
 			for _, s := range of {
-				d.holdsStill(t, s, provider.FieldOf(fields, s.path))
+				d.cannotChange(t, s, provider.FieldOf(fields, s.path))
 			}
 		})
 	}
@@ -220,8 +220,8 @@ func (d *server) checkField(t *testing.T, s sample, f provider.Field) {
 	}
 }
 
-// holdsStill changes a field during a change of the MTU: only those may change that are live.
-func (d *server) holdsStill(t *testing.T, s sample, f provider.Field) {
+// cannotChange changes a field during a change of the MTU: only those may change that are live.
+func (d *server) cannotChange(t *testing.T, s sample, f provider.Field) {
 	t.Helper()
 	refusal := d.edit(s.with(t))
 	_, checked := d.check(s.with(t))

@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// mortal is a client that lets a number of writes through, and fails permanently with the next one: nothing that a
+// limitedClient is a client that executes a number of writes, and fails permanently with the next one: nothing that a
 // process does after it was killed reaches the server. With late, the last write reaches the server, and only its
 // answer does not arrive.
-type mortal struct {
+type limitedClient struct {
 	apply.Client
 	late bool
 
@@ -30,7 +30,7 @@ type mortal struct {
 
 var errKilled = errors.New("killed")
 
-func (m *mortal) write(do func() error) error {
+func (m *limitedClient) write(do func() error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.left < 0 {
@@ -46,35 +46,35 @@ func (m *mortal) write(do func() error) error {
 	return errKilled
 }
 
-func (m *mortal) dead() bool {
+func (m *limitedClient) dead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.left < 0
 }
 
-func (m *mortal) Get(ctx context.Context, ref apply.Ref) (*unstructured.Unstructured, error) {
+func (m *limitedClient) Get(ctx context.Context, ref apply.Ref) (*unstructured.Unstructured, error) {
 	if m.dead() {
 		return nil, errKilled
 	}
 	return m.Client.Get(ctx, ref)
 }
 
-func (m *mortal) InUse(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
+func (m *limitedClient) InUse(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
 	if m.dead() {
 		return false, errKilled
 	}
 	return m.Client.InUse(ctx, crd)
 }
 
-func (m *mortal) Apply(ctx context.Context, obj *unstructured.Unstructured) (live *unstructured.Unstructured, err error) {
+func (m *limitedClient) Apply(ctx context.Context, obj *unstructured.Unstructured) (live *unstructured.Unstructured, err error) {
 	return live, m.write(func() error { live, err = m.Client.Apply(ctx, obj); return err })
 }
 
-func (m *mortal) Replace(ctx context.Context, obj *unstructured.Unstructured) error {
+func (m *limitedClient) Replace(ctx context.Context, obj *unstructured.Unstructured) error {
 	return m.write(func() error { return m.Client.Replace(ctx, obj) })
 }
 
-func (m *mortal) Delete(ctx context.Context, ref apply.Ref, uid types.UID, propagation metav1.DeletionPropagation) error {
+func (m *limitedClient) Delete(ctx context.Context, ref apply.Ref, uid types.UID, propagation metav1.DeletionPropagation) error {
 	return m.write(func() error { return m.Client.Delete(ctx, ref, uid, propagation) })
 }
 
@@ -142,7 +142,7 @@ func TestKilledDuringInstallEverythingCanBeRemoved(t *testing.T) {
 // killedAt executes a plan with a client that fails from the k-th write on, and reports whether there were so many writes.
 func (c *cluster) killedAt(k int, late bool, objects []manifest.Object) bool {
 	c.Helper()
-	client := &mortal{Client: c.Client, late: late, left: k}
+	client := &limitedClient{Client: c.Client, late: late, left: k}
 	executor := c.executor
 	executor.Client, executor.Concurrency = client, 1
 	_, err := executor.Execute(c.Context(), c.plan(objects))

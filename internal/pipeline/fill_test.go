@@ -78,10 +78,10 @@ func TestRecordsOfAnOlderOperatorAreFilledBeforeTheyAreCompared(t *testing.T) {
 	}
 }
 
-// amnesiac returns no specification.
-type amnesiac struct{ fakeComponent }
+// emptyFiller returns no specification.
+type emptyFiller struct{ fakeComponent }
 
-func (amnesiac) Default(_, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {
+func (emptyFiller) Default(_, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (vandal) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return
 
 func TestInvalidComponentsCannotBreakFill(t *testing.T) {
 	p := newPipeline()
-	p.Registry.Components = append(p.Registry.Components, amnesiac{})
+	p.Registry.Components = append(p.Registry.Components, emptyFiller{})
 	if _, err := p.Run(context.Background(), Input{Desired: spec(), Cluster: cluster()}, Fill); err == nil {
 		t.Error("no specification is no error")
 	}

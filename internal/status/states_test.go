@@ -140,7 +140,7 @@ func seen(generation, observed int64, conditions []osv1.OperatorCondition) strin
 }
 
 func TestToolsUnderstandTheConditions(t *testing.T) {
-	well := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: settled("r1")}
+	healthyCluster := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: settled("r1")}
 	for _, row := range []struct {
 		why, want string
 		change    func(*Input)
@@ -158,14 +158,14 @@ func TestToolsUnderstandTheConditions(t *testing.T) {
 			in.Findings = []Finding{{Effect: Degraded, Reason: "ApplyOperatorConfig", Message: "m", Since: ago(time.Hour)}}
 		}},
 	} {
-		in := well
+		in := healthyCluster
 		in.Live = []Live{healthy(agent)}
 		row.change(&in)
 		if got := seen(2, 2, Decide(in).Conditions); got != row.want {
 			t.Errorf("%s: tools see %s, want %s", row.why, got, row.want)
 		}
 	}
-	if got := seen(3, 2, Decide(well).Conditions); got != "InProgress" {
+	if got := seen(3, 2, Decide(healthyCluster).Conditions); got != "InProgress" {
 		t.Errorf("an edit that was not looked at: tools see %s", got)
 	}
 }

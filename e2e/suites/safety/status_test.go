@@ -66,8 +66,8 @@ func shows(t *testing.T, limit time.Duration, status int, rows ...row) {
 	t.Logf("exit status %d\n%s", status, table)
 }
 
-// impatient sets the deadline of rollouts to half a minute, and restores the network when the test ends.
-func impatient(t *testing.T, spec string) {
+// withShortDeadline sets the deadline of rollouts to half a minute, and restores the network when the test ends.
+func withShortDeadline(t *testing.T, spec string) {
 	t.Helper()
 	back(t)
 	cno(t, 0, network("  rollout: {progressDeadlineSeconds: 30}\n"+spec, ""), "apply", "-f", "-", "--force-conflicts")
@@ -85,7 +85,7 @@ func TestStatusOfAHealthyClusterHasARowForEachComponent(t *testing.T) {
 func TestStatusHasTheReasonOfACrash(t *testing.T) {
 	kit.Full(t)
 	// A figure that kube-proxy takes and then cannot set, in its init container: no pod here may write it.
-	impatient(t, "  kubeProxyConfig: {proxyArguments: {conntrack-max-per-core: [\"32768\"]}}\n")
+	withShortDeadline(t, "  kubeProxyConfig: {proxyArguments: {conntrack-max-per-core: [\"32768\"]}}\n")
 	why := []string{`DaemonSet "openshift-kube-proxy/openshift-kube-proxy"`, "on node ", "is in CrashLoopBackOff State (container init ended with exit code 1", "nf_conntrack_max"}
 	shows(t, 3*time.Minute, 1,
 		row{name: "network", available: "True", progressing: "True", degraded: "True", message: why},
@@ -95,7 +95,7 @@ func TestStatusHasTheReasonOfACrash(t *testing.T) {
 
 func TestStatusNamesTheInvalidImage(t *testing.T) {
 	kit.Full(t)
-	impatient(t, "")
+	withShortDeadline(t, "")
 	upgrade(t, broken)
 	why := []string{`DaemonSet "openshift-flannel/flanneld"`, "on node ", "is in ImagePullBackOff State", broken}
 	shows(t, 3*time.Minute, 1,

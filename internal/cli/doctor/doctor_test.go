@@ -270,7 +270,7 @@ func TestFindingsNameCauseAndWayOut(t *testing.T) {
 	object := func(name string, status map[string]any) map[string]any {
 		return map[string]any{"metadata": map[string]any{"name": name, "namespace": "ns", "creationTimestamp": "2026-01-02T03:00:00Z"}, "status": status, "spec": map[string]any{"nodeName": "worker-0", "replicas": int64(1)}}
 	}
-	well := object(operatorv1.NetworkName, conditions(cond("Available", "True", "", ""), cond("Degraded", "False", "", "")))
+	healthyCluster := object(operatorv1.NetworkName, conditions(cond("Available", "True", "", ""), cond("Degraded", "False", "", "")))
 	for _, row := range []struct {
 		why     string
 		section string
@@ -286,7 +286,7 @@ func TestFindingsNameCauseAndWayOut(t *testing.T) {
 		{"an image that no registry has", "openshift-flannel/pods", object("flanneld-x", map[string]any{"containerStatuses": []any{map[string]any{"name": "flanneld", "image": "", "state": map[string]any{"waiting": map[string]any{"reason": "ErrImagePull", "message": "no such host"}}}}}), []string{"ns/flanneld-x on worker-0", "ImagePullBackOff: container flanneld: image : ErrImagePull: no such host", "make the image available"}},
 		{"a check that fails", "podnetworkconnectivitychecks.controlplane.operator.openshift.io", object("a-to-b", conditions(cond("Reachable", "False", "TCPConnectError", "i/o timeout"))), []string{"critical", "a-to-b", "TCPConnectError: i/o timeout", "cno connectivity test"}},
 	} {
-		f := &collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}
+		f := &collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {healthyCluster}}}
 		f.objects[row.section] = []map[string]any{row.object}
 		text := fmt.Sprint(evaluate(f, "openshift-network-operator", now))
 		for _, want := range row.want {
@@ -295,7 +295,7 @@ func TestFindingsNameCauseAndWayOut(t *testing.T) {
 			}
 		}
 	}
-	if all := evaluate(&collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}, "openshift-network-operator", now); len(all) > 0 {
+	if all := evaluate(&collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {healthyCluster}}}, "openshift-network-operator", now); len(all) > 0 {
 		t.Errorf("of a network that is well: %v", all)
 	}
 }

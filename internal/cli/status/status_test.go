@@ -100,8 +100,8 @@ func condition(name, value, reason, message string) osv1.OperatorCondition {
 	return osv1.OperatorCondition{Type: name, Status: osv1.ConditionStatus(value), Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))}
 }
 
-// well is a healthy cluster, with changed conditions.
-func well(changed ...osv1.OperatorCondition) *world {
+// healthyCluster is a healthy cluster, with changed conditions.
+func healthyCluster(changed ...osv1.OperatorCondition) *world {
 	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: operatorv1.NetworkSpec{
 		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"},
 		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel}}}
@@ -150,7 +150,7 @@ func TestTableShowsProblems(t *testing.T) {
 		want   string
 		status int
 	}{
-		{"all is well", well(), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+		{"all is well", healthyCluster(), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
 State:   healthy
 
 NAME        AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
@@ -161,7 +161,7 @@ KubeProxy   True        False         False      v1        5m
 NodeMTU     -           -             False      -         5m
 `, 0},
 		{"a component crashes, and another controller reports a problem", func() *world {
-			w := well(condition("Degraded", "True", "CrashLoopBackOff", crash), condition("FlannelDegraded", "True", "CrashLoopBackOff", crash))
+			w := healthyCluster(condition("Degraded", "True", "CrashLoopBackOff", crash), condition("FlannelDegraded", "True", "CrashLoopBackOff", crash))
 			data, _ := json.Marshal([]osv1.OperatorCondition{condition("ProxyConfigDegraded", "True", "InvalidProxyConfig", "a\nb")})
 			w.data[decided.KeyControllers] = string(data)
 			return w
@@ -176,7 +176,7 @@ KubeProxy     True        False         False      v1        5m
 NodeMTU       -           -             False      -         5m
 ProxyConfig   -           -             True       -         5m      a; b
 `, 1},
-		{"a starting network reports what it waits for", well(condition("Available", "False", "Startup", "The network is starting up"), condition("Progressing", "True", "Deploying", "waits")), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+		{"a starting network reports what it waits for", healthyCluster(condition("Available", "False", "Startup", "The network is starting up"), condition("Progressing", "True", "Deploying", "waits")), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
 State:   unavailable
 
 NAME        AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
@@ -214,11 +214,11 @@ func TestExitStatusFollowsTheState(t *testing.T) {
 		world  *world
 		status int
 	}{
-		{"a change that is rolled out", well(condition("Progressing", "True", "Deploying", "m")), Changing},
-		{"an operator that does not run, although all looks well", func() *world { w := well(); w.operator.Status.AvailableReplicas = 0; return w }(), Unhealthy},
-		{"a network that is down", well(condition("Available", "False", "WorkloadDown", "m")), Unhealthy},
+		{"a change that is rolled out", healthyCluster(condition("Progressing", "True", "Deploying", "m")), Changing},
+		{"an operator that does not run, although all looks well", func() *world { w := healthyCluster(); w.operator.Status.AvailableReplicas = 0; return w }(), Unhealthy},
+		{"a network that is down", healthyCluster(condition("Available", "False", "WorkloadDown", "m")), Unhealthy},
 		{"missing conditions", &world{found: found{network: &operatorv1.Network{}}}, Unhealthy},
-		{"a ConfigMap that cannot be read", func() *world { w := well(); w.data[decided.KeyVersions] = "{"; return w }(), exit.Unusable},
+		{"a ConfigMap that cannot be read", func() *world { w := healthyCluster(); w.data[decided.KeyVersions] = "{"; return w }(), exit.Unusable},
 	} {
 		if _, status := show(t, row.world, options{}); status != row.status {
 			t.Errorf("%s: exit status %d, want %d", row.why, status, row.status)
@@ -227,7 +227,7 @@ func TestExitStatusFollowsTheState(t *testing.T) {
 }
 
 func TestJSONHasWhatTheTableHas(t *testing.T) {
-	out, _ := show(t, well(), options{form: "json"})
+	out, _ := show(t, healthyCluster(), options{form: "json"})
 	var v View
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatal(err)
@@ -236,19 +236,19 @@ func TestJSONHasWhatTheTableHas(t *testing.T) {
 	if diff := cmp.Diff(want, v.Components[2]); diff != "" || v.State != "healthy" || !v.Network.Ready {
 		t.Errorf("state %s, ready %v; %s", v.State, v.Network.Ready, diff)
 	}
-	if out, _ := show(t, well(), options{form: "yaml"}); !strings.HasPrefix(out, "---\ncomponents:\n") {
+	if out, _ := show(t, healthyCluster(), options{form: "yaml"}); !strings.HasPrefix(out, "---\ncomponents:\n") {
 		t.Errorf("yaml: %s", out)
 	}
 }
 
 func TestWatchPrintsWhatHasChangedAndEndsWithTheLastState(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := well()
+	w := healthyCluster()
 	looks := 0
 	w.change = func(w *world) {
 		switch looks++; looks {
 		case 3: // the second look has found nothing new
-			*w.network = *well(condition("Progressing", "True", "Deploying", "moves")).network
+			*w.network = *healthyCluster(condition("Progressing", "True", "Deploying", "moves")).network
 		case 4:
 			cancel()
 		}
@@ -276,10 +276,10 @@ func TestWaitEndsWhenTheNetworkIsHealthyOrTheTimeoutExpires(t *testing.T) {
 		{"a rollout that does not end", 0, Changing, 1, "the network is progressing after 1m0s; cno doctor lists problems"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w, looks := well(moving), 0
+			w, looks := healthyCluster(moving), 0
 			w.change = func(w *world) {
 				if looks++; looks == row.healthyAt {
-					*w.network = *well().network
+					*w.network = *healthyCluster().network
 				}
 			}
 			var out, errOut bytes.Buffer
@@ -296,7 +296,7 @@ func TestWaitEndsWhenTheNetworkIsHealthyOrTheTimeoutExpires(t *testing.T) {
 }
 
 func TestColoursMarkRowsAndChangeNothingElse(t *testing.T) {
-	v, err := view(well(condition("FlannelDegraded", "True", "R", "m"), condition("KubeProxyProgressing", "True", "R", "m")).found, now)
+	v, err := view(healthyCluster(condition("FlannelDegraded", "True", "R", "m"), condition("KubeProxyProgressing", "True", "R", "m")).found, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestColoursMarkRowsAndChangeNothingElse(t *testing.T) {
 // Conditions that the operator no longer updates may be outdated.
 func TestTheStateIsUnknownWhileTheOperatorCannotBeObserved(t *testing.T) {
 	with := func(change func(*world)) *world {
-		w := well()
+		w := healthyCluster()
 		change(w)
 		return w
 	}
@@ -358,7 +358,7 @@ func TestTheStateIsUnknownWhileTheOperatorCannotBeObserved(t *testing.T) {
 }
 
 func TestALeaseThatIsRenewedMakesTheStateKnown(t *testing.T) {
-	w := well()
+	w := healthyCluster()
 	w.lease = renewed(time.Minute)
 	if out, status := show(t, w, options{}); !strings.Contains(out, "State:   healthy\n") || status != 0 {
 		t.Errorf("exit status %d:\n%s", status, out)
@@ -366,7 +366,7 @@ func TestALeaseThatIsRenewedMakesTheStateKnown(t *testing.T) {
 }
 
 func TestAPauseIsShownAndAnAnnotationWithoutEffectToo(t *testing.T) {
-	w := well()
+	w := healthyCluster()
 	w.network.Annotations = map[string]string{pipeline.PausedAnnotation: "true", pipeline.PausedByAnnotation: "eve", pipeline.PausedAtAnnotation: "2026-01-02T11:00:00Z", pipeline.PausedReasonAnnotation: "switches"}
 	if out, _ := show(t, w, options{}); !strings.Contains(out, "State:   healthy\nPaused:  yes by eve since 2026-01-02T11:00:00Z: switches. Nothing is changed or repaired until: cno resume\n\n") {
 		t.Error(out)

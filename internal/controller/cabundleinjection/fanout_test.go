@@ -48,7 +48,7 @@ func fanOut(tb testing.TB, configMaps, certificates, rounds int) []time.Duration
 	if err := group.Wait(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { c.disown() })
+	tb.Cleanup(func() { c.unlabel() })
 	c.start()
 	var took []time.Duration
 	for round := range rounds + 1 {
@@ -93,8 +93,8 @@ func (c *cluster) checkAll(configMaps int) {
 	}
 }
 
-// disown removes the label of ConfigMaps, so that they do not affect another test.
-func (c *cluster) disown() {
+// unlabel removes the label of ConfigMaps, so that they do not affect another test.
+func (c *cluster) unlabel() {
 	list := targets()
 	if err := c.Client.List(context.Background(), list, client.MatchingLabelsSelector{Selector: injectSelector()}, client.HasLabels{"number"}); err != nil {
 		c.t.Error(err)

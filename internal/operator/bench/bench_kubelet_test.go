@@ -117,8 +117,8 @@ func (k *kubelet) answer(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// speak makes probes respond from now on, also existing ones.
-func (k *kubelet) speak(b testing.TB) {
+// respond makes probes respond from now on, also existing ones.
+func (k *kubelet) respond(b testing.TB) {
 	b.Helper()
 	k.silent.Store(false)
 	pods, err := k.api.CoreV1().Pods(namespace).List(b.Context(), metav1.ListOptions{})

@@ -56,7 +56,7 @@ func (c *cluster) unanswered(b *testing.B, operator *process) {
 func (c *cluster) answered(b *testing.B, operator *process) {
 	begin, busy := time.Now(), operator.cpu(b)
 	for b.Loop() {
-		c.kubelet.speak(b)
+		c.kubelet.respond(b)
 		for deadline := time.Now().Add(15 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 			if c.kubelet.answers.Load() >= int64(*nodes) && c.kubelet.probes.Load() == 0 {
 				break

@@ -36,7 +36,7 @@ func (c *cluster) busy(p *process) string {
 	if n := c.network(); n.Generation == 0 || n.Status.ObservedGeneration != n.Generation {
 		return fmt.Sprintf("the status is of generation %d, the network of %d", n.Status.ObservedGeneration, n.Generation)
 	}
-	if missing := c.unrecorded(); missing != "" {
+	if missing := c.missingFromRecord(); missing != "" {
 		return missing
 	}
 	if idle := p.line.Idle(); idle <= quiet {
@@ -45,9 +45,9 @@ func (c *cluster) busy(p *process) string {
 	return ""
 }
 
-// unrecorded returns what the record lacks of the specification of the network, or nothing if all of it is applied. The record
+// missingFromRecord returns what the record lacks of the specification of the network, or nothing if all of it is applied. The record
 // may have more: what was left to the defaults.
-func (c *cluster) unrecorded() string {
+func (c *cluster) missingFromRecord() string {
 	record, err := applied.Decode(c.configMap(applied.ConfigMapName))
 	if err != nil {
 		return err.Error()
@@ -123,7 +123,7 @@ func (c *cluster) reaches(p *process, want map[string]string, after string) {
 		if idle := p.line.Idle(); idle < lull {
 			return fmt.Sprintf("the last call was made %s ago", idle)
 		}
-		if missing := c.unrecorded(); missing != "" {
+		if missing := c.missingFromRecord(); missing != "" {
 			return missing
 		}
 		return cmp.Diff(want, c.installed())
@@ -226,7 +226,7 @@ func TestOperatorKilledDuringAChangeConverges(t *testing.T) {
 	c := newCluster(t)
 	install := func() { c.create(newNetwork()) }
 	change := func() { c.edit(func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(false), "Debug" }) }
-	before := c.goTo(install)
+	before := c.advanceTo(install)
 	change()
 	want, p := c.undisturbed()
 	if len(want) >= len(before) {
@@ -235,7 +235,7 @@ func TestOperatorKilledDuringAChangeConverges(t *testing.T) {
 	for k, killed := c.firstDeath(apart), true; killed; k += apart {
 		c.stop(p)
 		c.clear()
-		before = c.goTo(install)
+		before = c.advanceTo(install)
 		change()
 		p, killed = c.succeed(k, before, want)
 	}
@@ -264,8 +264,8 @@ func (c *cluster) succeed(k int, before, want map[string]string) (heir *process,
 	return heir, killed
 }
 
-// goTo has an undisturbed operator perform a step, and returns the state after it.
-func (c *cluster) goTo(step func()) map[string]string {
+// advanceTo has an undisturbed operator perform a step, and returns the state after it.
+func (c *cluster) advanceTo(step func()) map[string]string {
 	c.Helper()
 	step()
 	state, p := c.undisturbed()
