@@ -56,8 +56,8 @@ func installed(t *testing.T) []client.Object {
 	return append(all, later...)
 }
 
-// TestDeletingTheWholeInstallationIsRefused: kubectl delete -k config/default is refused for each object.
-func TestDeletingTheWholeInstallationIsRefused(t *testing.T) {
+// TestDeletingTheInstallationIsRefused: kubectl delete -k config/default is refused for each object.
+func TestDeletingTheInstallationIsRefused(t *testing.T) {
 	objects := installed(t)
 	for _, o := range objects { // they stay until the server ends: no namespace ever ends here
 		if err := apitest.Shared(t).Client.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {

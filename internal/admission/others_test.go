@@ -26,7 +26,7 @@ func shortForm() *networkoperatorv1.NetworkConfig {
 	return c
 }
 
-func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
+func TestShortFormHasTheSameAdmissionChecks(t *testing.T) {
 	d := newServer(t, inUse())
 	config := shortForm()
 	d.Create(t, config)

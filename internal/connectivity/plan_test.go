@@ -132,7 +132,7 @@ func TestRemovedSourceRemovesOnlyItsChecks(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOnANodeIsNotPlanned(t *testing.T) {
+func TestTargetsWithoutANodeAreNotPlanned(t *testing.T) {
 	w := cluster(3, 3)
 	delete(w.Nodes, "node-1")
 	for name, c := range planned(w) {

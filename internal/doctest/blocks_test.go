@@ -44,7 +44,7 @@ func TestOpenFenceIsAnErrorWithItsPosition(t *testing.T) {
 	}
 }
 
-func TestOnlyWholeObjectsAreObjects(t *testing.T) {
+func TestOnlyCompleteObjectsAreExamples(t *testing.T) {
 	for _, row := range []struct {
 		why, content string
 		want         []string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSetKnowsOverlapsOfEveryLength(t *testing.T) {
+func TestSetFindsOverlapsOfEveryLength(t *testing.T) {
 	var s Set
 	for _, b := range []string{"10.128.2.0/23", "10.128.16.0/20", "10.128.64.0/25"} {
 		if !s.Add(netip.MustParsePrefix(b)) {
@@ -33,7 +33,7 @@ func TestSetKnowsOverlapsOfEveryLength(t *testing.T) {
 	}
 }
 
-func TestFirstTakesPoolsInOrder(t *testing.T) {
+func TestFirstUsesPoolsInOrder(t *testing.T) {
 	pools := []Pool{{netip.MustParsePrefix("10.128.0.0/29"), 30}, {netip.MustParsePrefix("10.130.0.0/28"), 30}}
 	var used Set
 	want := []string{"10.128.0.4/30", "10.130.0.", "10.130.0.", "10.130.0."}

@@ -42,7 +42,7 @@ func TestCandidatesAreInOrderOfTrust(t *testing.T) {
 	}
 }
 
-func TestFindAPIServerTakesTheFirstThatShowsATrustedCertificate(t *testing.T) {
+func TestFindAPIServerSelectsTheFirstWithATrustedCertificate(t *testing.T) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	real, broken := httptest.NewTLSServer(answer), httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)

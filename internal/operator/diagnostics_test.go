@@ -18,9 +18,9 @@ import (
 
 const diagnosticsNamespace = "openshift-network-diagnostics"
 
-// TestConnectivityIsCheckedOnceTheKindIsServed starts without the kind, installs it, makes the endpoints that no one makes
+// TestConnectivityIsCheckedOnceTheCRDIsServed starts without the kind, installs it, makes the endpoints that no one makes
 // here, and turns it all off again, with no more permissions than the operator has.
-func TestConnectivityIsCheckedOnceTheKindIsServed(t *testing.T) {
+func TestConnectivityIsCheckedOnceTheCRDIsServed(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))

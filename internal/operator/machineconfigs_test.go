@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// TestTheOperatorsMachineConfigsGiveNodesNothingElse: with a MachineConfig, nodes can be given anything. The operator's own account
+// TestMachineConfigsOfTheOperatorChangeNothingElse: with a MachineConfig, nodes can be given anything. The operator's own account
 // may write those that it needs, and no other content under their names.
-func TestTheOperatorsMachineConfigsGiveNodesNothingElse(t *testing.T) {
+func TestMachineConfigsOfTheOperatorChangeNothingElse(t *testing.T) {
 	c := newCluster(t, apitest.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{
 		kindOfOthers("machineconfiguration.openshift.io", "v1", "MachineConfig", "machineconfigs", apiextensionsv1.ClusterScoped),
 	}})

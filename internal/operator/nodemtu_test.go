@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-func TestFreshNetworkTakesTheLeastMTUOfItsNodes(t *testing.T) {
+func TestNewNetworkUsesTheSmallestMTUOfItsNodes(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, name := range []string{"a", "b"} {
 		c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})

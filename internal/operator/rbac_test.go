@@ -119,8 +119,8 @@ func (c *cluster) answerProbes(mtu int) int {
 
 func answerOf(mtu int) string { return `{"mtu":` + itoa(mtu) + `,"links":["eth0"]}` }
 
-// TestRolesGiveNoWildcards keeps wildcards and other ways around the roles out of them.
-func TestRolesGiveNoWildcards(t *testing.T) {
+// TestRolesHaveNoWildcards keeps wildcards and other ways around the roles out of them.
+func TestRolesHaveNoWildcards(t *testing.T) {
 	everywhere := map[string]bool{}
 	for _, o := range shippedRBAC(t) {
 		if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok {

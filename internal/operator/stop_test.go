@@ -163,7 +163,7 @@ func TestLeaseIsReleasedAlthoughAControllerHangs(t *testing.T) {
 	})
 }
 
-func TestRunReturnsAlthoughItsWorkHangs(t *testing.T) {
+func TestRunReturnsAlthoughAGoroutineHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	release := make(chan struct{})

@@ -24,7 +24,7 @@ func podOf(owner, name string, marks map[string]string) *corev1.Pod {
 		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: owner, UID: types.UID(owner), Controller: &yes}}}}
 }
 
-func TestPodsOfAWorkloadShareWhatIsTheSame(t *testing.T) {
+func TestPodsOfAWorkloadShareEqualValues(t *testing.T) {
 	s := &same{}
 	trim := func(p *corev1.Pod) *corev1.Pod {
 		t.Helper()

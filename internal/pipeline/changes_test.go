@@ -81,7 +81,7 @@ func TestAnAcknowledgementIsForOneChangeOfOneRevision(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedInAnyCaseHasNoHash(t *testing.T) {
+func TestRefusedChangesHaveNoHash(t *testing.T) {
 	_, err := disruptive().Run(t.Context(), Input{Applied: spec(mtu(1400)), Desired: spec(mtu(1300), services("172.31.0.0/16")), Cluster: cluster()}, Check)
 	if hash := RefusalsOf(err).Acknowledge(); hash != "" {
 		t.Errorf("%v can be acknowledged by %s", err, hash)

@@ -55,7 +55,7 @@ func TestServiceNetworkIsComparedWithTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAWrongServiceNetworkInUseIsReportedAndCanBeCorrected(t *testing.T) {
+func TestMismatchedServiceNetworkInUseIsReportedAndCanBeCorrected(t *testing.T) {
 	known := withServices(apiServer("10.96.0.0/16"))
 	wrong, right := spec(), spec(services("10.96.0.0/16"))
 	if res := mustRun(t, Input{Desired: wrong, Applied: wrong, Cluster: known}, Check); !res.Warnings.Has(RuleServiceCIDR) {

@@ -51,7 +51,7 @@ func TestLeavesAndTheirTexts(t *testing.T) {
 	}
 }
 
-func TestAClearedFieldHasNoValueAndTheOthersStay(t *testing.T) {
+func TestClearedFieldHasNoValueAndOthersAreKept(t *testing.T) {
 	s := spec(func(s *operatorv1.NetworkSpec, c *operatorv1.FlannelConfig) {
 		s.ServiceNetwork, s.LogLevel = []string{"10.96.0.0/16"}, "Debug"
 		c.VXLAN = &operatorv1.FlannelVXLAN{VNI: new(uint32(1)), Port: new(uint32(8472))}

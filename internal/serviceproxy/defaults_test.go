@@ -92,7 +92,7 @@ func TestDefaultsOfANetworkThatRunsKubeProxyItself(t *testing.T) {
 	}
 }
 
-func TestSettingsBesideANetworkThatRunsKubeProxyItself(t *testing.T) {
+func TestSettingsNextToANetworkThatRunsKubeProxyItself(t *testing.T) {
 	for _, tc := range []struct {
 		why  string
 		spec *operatorv1.NetworkSpec

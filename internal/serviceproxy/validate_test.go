@@ -23,7 +23,7 @@ func complaints(spec *operatorv1.NetworkSpec, t provider.Traits) []string {
 	return got
 }
 
-func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
+func TestEachErrorIsNamedWithItsWayOut(t *testing.T) {
 	for _, tc := range []struct {
 		why      string
 		settings osv1.ProxyConfig

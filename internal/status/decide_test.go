@@ -244,7 +244,7 @@ func TestDecisionHasTheTimeOfItsNextChange(t *testing.T) {
 	}
 }
 
-func TestTimesChangeWithTheStatusAlone(t *testing.T) {
+func TestTransitionTimesChangeWithTheStatusOnly(t *testing.T) {
 	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: settled("r1")}
 	first := Decide(in).Conditions
 	in.Previous, in.Now = first, now.Add(time.Hour)
@@ -269,7 +269,7 @@ func TestDownTimeWithoutPodsIsRemembered(t *testing.T) {
 	}
 }
 
-func TestVersionIsReachedWhenEverythingHasItAndIsReady(t *testing.T) {
+func TestVersionIsReachedWhenAllComponentsHaveItAndAreReady(t *testing.T) {
 	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent), healthy(extras)}, Applied: true, Previous: was(), Memory: settled("r1")}
 	if d := Decide(in); !d.AtVersion || d.Versions["Flannel"] != "v1" {
 		t.Errorf("not reached although all is well; components: %v", d.Versions)

@@ -108,7 +108,7 @@ func TestPodThatCrashedRepeatedlyHasAProblemWhileItIsReady(t *testing.T) {
 	}
 }
 
-func TestRevisionIsThatOfTheTemplateAlone(t *testing.T) {
+func TestRevisionDependsOnTheTemplateOnly(t *testing.T) {
 	d := &appsv1.DaemonSet{}
 	d.Spec.Template.Spec.PriorityClassName = "a"
 	first := OfDaemonSet(d, nil).Revision

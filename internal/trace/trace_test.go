@@ -190,8 +190,8 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-// TestANetworkOfAThirdPartyIsNotJudged: without a Tracer the answer has what is unknown.
-func TestANetworkOfAThirdPartyIsNotJudged(t *testing.T) {
+// TestThirdPartyNetworkIsNotTraced: without a Tracer the answer has what is unknown.
+func TestThirdPartyNetworkIsNotTraced(t *testing.T) {
 	c := cluster(t, nil)
 	c.Tracer = nil
 	got, err := trace.Trace(t.Context(), c, trace.Question{From: "shop/client", To: "db.shop.svc.cluster.local:5432"})

@@ -129,7 +129,7 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestTheTokenIsExchangedForACookieOfThisSiteAlone(t *testing.T) {
+func TestTokenIsExchangedForASameSiteCookie(t *testing.T) {
 	s := served(t)
 	for path, want := range map[string]string{"/": "/", "/nodes/a?x=1&": "/nodes/a?x=1", "//evil.example/": "/evil.example/", `/\evil.example`: "/evil.example"} {
 		separator := "?"
@@ -177,7 +177,7 @@ func TestEveryPageHasADocumentAtAStablePath(t *testing.T) {
 }
 
 // Everything that the pages load, they load from here: an air gap has nothing else, and the policy lets nothing else in.
-func TestThePageLoadsFilesOfTheBundleAlone(t *testing.T) {
+func TestPageLoadsFilesOfTheBundleOnly(t *testing.T) {
 	s := served(t)
 	page := s.call(call{path: "/", cookie: s.own()}).Body.String()
 	var loaded []string

@@ -180,7 +180,7 @@ func TestWithoutAnImageTheRestIsRenderedAndTheCauseReported(t *testing.T) {
 	}
 }
 
-func TestDefinitionsOfOtherComponentsStay(t *testing.T) {
+func TestCRDsOfOtherComponentsAreKept(t *testing.T) {
 	crd := func(name string, labels map[string]string) client.Object {
 		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}

@@ -150,8 +150,8 @@ func daemonSet(t *testing.T, out provider.Output, name string) *appsv1.DaemonSet
 
 var names = []string{agentconfig.Switch, agentconfig.Node, agentconfig.Controller}
 
-// TestDaemonSetsTakeTurns renders with a cluster in which DaemonSets of a version run on three nodes.
-func TestDaemonSetsTakeTurns(t *testing.T) {
+// TestDaemonSetsAreUpdatedOneAfterTheOther renders with a cluster in which DaemonSets of a version run on three nodes.
+func TestDaemonSetsAreUpdatedOneAfterTheOther(t *testing.T) {
 	ready := func(name string, status corev1.ConditionStatus) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}}}
 	}

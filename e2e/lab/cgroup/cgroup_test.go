@@ -38,8 +38,8 @@ func TestHierarchies(t *testing.T) {
 	}
 }
 
-// TestBranchHoldsWhatJoinedIt needs root and a kernel's real control groups.
-func TestBranchHoldsWhatJoinedIt(t *testing.T) {
+// TestBranchHasItsProcesses needs root and a kernel's real control groups.
+func TestBranchHasItsProcesses(t *testing.T) {
 	groups, err := Mounted()
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestSecretsAreReadableByRootOnly(t *testing.T) {
 	}
 }
 
-func TestWorkersDoNotHoldTheClustersKeys(t *testing.T) {
+func TestWorkersDoNotHaveTheClustersKeys(t *testing.T) {
 	files := filesOf(t, newNode(t, oneAndOne, "worker-0"))
 	for _, path := range []string{caKeyFile, keyFile("sa"), keyFile(pki.Etcd), "/etc/kubernetes/admin.conf"} {
 		if _, ok := files[path]; ok {
@@ -158,7 +158,7 @@ func TestUnitsOfANode(t *testing.T) {
 	}
 }
 
-func TestKubeconfigsLeadToTheRightServer(t *testing.T) {
+func TestKubeconfigsHaveTheRightServer(t *testing.T) {
 	several := topology.Options{ControlPlanes: 3, Workers: 1, Family: topology.IPv4}
 	tests := map[string]struct {
 		options            topology.Options

@@ -85,7 +85,7 @@ func TestNodeHasItsOwnDirectoriesProcessesAndNetwork(t *testing.T) {
 	}
 }
 
-func TestKillingTheFirstProcessEndsEverything(t *testing.T) {
+func TestKillingTheFirstProcessKillsAllProcesses(t *testing.T) {
 	n := startNode(t, nil)
 	client := supervisor.NewClient(n.launch.Socket)
 	unit := supervisor.Unit{Name: "sleeper", Path: "/bin/sleep", Args: []string{"1000"}, Log: Logs + "/sleeper.log"}

@@ -15,7 +15,7 @@ import (
 
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func TestNodesHoldWhatTheirRoleNeeds(t *testing.T) {
+func TestNodesHaveTheFilesOfTheirRole(t *testing.T) {
 	lab := newTopology(t, topology.Options{ControlPlanes: 1, Workers: 1, Family: topology.IPv4})
 	cluster, err := NewCluster(now)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestFrontProxyHasItsOwnCA(t *testing.T) {
 	}
 }
 
-func TestLoadAuthorityRefusesInvalidPairs(t *testing.T) {
+func TestLoadCARefusesInvalidPairs(t *testing.T) {
 	keys, err := NewKey()
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLinksHaveBothFamiliesWhateverTheLabHas states the addresses that docs/programs/lab.md gives.
-func TestLinksHaveBothFamiliesWhateverTheLabHas(t *testing.T) {
+// TestLinksHaveBothFamiliesInEveryLab states the addresses that docs/programs/lab.md gives.
+func TestLinksHaveBothFamiliesInEveryLab(t *testing.T) {
 	for _, f := range []Family{IPv4, IPv6, DualStack} {
 		lab, err := New(Options{ControlPlanes: 1, Family: f, Links: 2, DHCP: []int{2}})
 		if err != nil {

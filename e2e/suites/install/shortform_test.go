@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-func TestTheShortFormIsEnough(t *testing.T) {
+func TestShortFormIsSufficient(t *testing.T) {
 	fresh(t)
 	apply(t, sample(t, "networkconfig-flannel.yaml"))
 	settles(t)

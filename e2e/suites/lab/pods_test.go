@@ -11,10 +11,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestNodesGivePodsOfNetworksWhatTheyNeed starts a pod like those of network agents: on the node's network, privileged, with directories of
+// TestNodesMeetTheRequirementsOfNetworkPods starts a pod like those of network agents: on the node's network, privileged, with directories of
 // the node. Its mounts below /run/netns are visible on the node, it can create tunnel devices, its files are on that node only, and the
 // links between nodes transmit large packets.
-func TestNodesGivePodsOfNetworksWhatTheyNeed(t *testing.T) {
+func TestNodesMeetTheRequirementsOfNetworkPods(t *testing.T) {
 	lab(t, "up", "--workers", "1", "--mtu", "9000")
 	t.Cleanup(func() { lab(t, "down") })
 	if err := checkout.Connect(); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-// TestNetworkComesFromNetworkConfigAlone tests that the operator creates Network.operator from the installer's Network.config, and that pods
+// TestNetworkConfigAloneConfiguresTheNetwork tests that the operator creates Network.operator from the installer's Network.config, and that pods
 // have addresses of its networks.
-func TestNetworkComesFromNetworkConfigAlone(t *testing.T) {
+func TestNetworkConfigAloneConfiguresTheNetwork(t *testing.T) {
 	var config configv1.Network
 	if err := lab.Client.Get(t.Context(), client.ObjectKey{Name: "cluster"}, &config); err != nil {
 		t.Fatal(err)

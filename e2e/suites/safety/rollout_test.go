@@ -59,7 +59,7 @@ func brokenOn(ctx context.Context) (int, error) {
 	return n, err
 }
 
-func TestABadUpgradeStopsAtTheFirstNode(t *testing.T) {
+func TestFailingUpgradeStopsAtTheFirstNode(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	upgrade(t, broken)
 	kit.Eventually(t, time.Minute, "the new image is rolled out to a node", func(ctx context.Context) error {

@@ -149,7 +149,7 @@ func TestAppliedMayBeTheRecordOrAnObject(t *testing.T) {
 	}
 }
 
-func TestAnAcknowledgementIsForOneChangeAlone(t *testing.T) {
+func TestAcknowledgementIsForOneChangeOnly(t *testing.T) {
 	backend := func(b, annotation string) string {
 		return edited("{type: Flannel}", "{type: Flannel, flannelConfig: {backend: "+b+"}}", "{name: cluster}",
 			`{name: cluster, annotations: {networkoperator.openshift.io/acknowledge: "`+annotation+`"}}`)

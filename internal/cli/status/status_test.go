@@ -226,7 +226,7 @@ func TestExitStatusFollowsTheState(t *testing.T) {
 	}
 }
 
-func TestJSONHasWhatTheTableHas(t *testing.T) {
+func TestJSONHasTheContentOfTheTable(t *testing.T) {
 	out, _ := show(t, healthyCluster(), options{form: "json"})
 	var v View
 	if err := json.Unmarshal([]byte(out), &v); err != nil {

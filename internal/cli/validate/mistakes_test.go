@@ -49,7 +49,7 @@ func proxy(arguments string) configuration {
 }
 
 // What people write by mistake is refused, or warned of, without a cluster, with the field and the way out.
-func TestMistakesAreFoundWithoutACluster(t *testing.T) {
+func TestErrorsAreFoundWithoutACluster(t *testing.T) {
 	two := configuration{}.yaml() + "---\n" + configuration{pool: "10.245.0.0/16"}.yaml()
 	var ten []string
 	for i := range 10 {

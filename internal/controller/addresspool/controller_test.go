@@ -419,8 +419,8 @@ func TestTheControllerWaitsForItsKinds(t *testing.T) {
 	}
 }
 
-// TestAClusterWithoutDefinitionsIsReadOnce: nothing is read while there is no definition, but for what earlier ones may have left.
-func TestAClusterWithoutDefinitionsIsReadOnce(t *testing.T) {
+// TestClusterWithoutDefinitionsIsReadOnce: nothing is read while there is no definition, but for what earlier ones may have left.
+func TestClusterWithoutDefinitionsIsReadOnce(t *testing.T) {
 	c := newCluster(t)
 	defined, left, reads := false, false, 0
 	c.idleState.defined = func(context.Context) (bool, error) { return defined, nil }

@@ -337,7 +337,7 @@ func TestANamespaceGetsCertificatesInTheOldestConfigMapsOnly(t *testing.T) {
 	}
 }
 
-func TestSourceItselfIsNeverATarget(t *testing.T) {
+func TestSourceIsNeverATarget(t *testing.T) {
 	c := newCluster(t)
 	first := newCA(t, "first")
 	c.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bundleNamespace, Name: bundleName, Labels: map[string]string{InjectLabel: "true"}},

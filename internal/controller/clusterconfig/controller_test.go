@@ -302,7 +302,7 @@ func TestStatusIsThatOfTheRecord(t *testing.T) {
 	}
 }
 
-func TestConditionsOfOthersStay(t *testing.T) {
+func TestConditionsOfOtherOwnersAreKept(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	n := c.getConfig()
@@ -334,7 +334,7 @@ func TestRefusalByTheServerIsAUserError(t *testing.T) {
 	c.synced(metav1.ConditionFalse, "InvalidClusterConfig", "spec.clusterNetwork: Too many: 40: must have at most 32 items")
 }
 
-func TestUnreadableRecordStopsEverything(t *testing.T) {
+func TestUnreadableRecordStopsAllWrites(t *testing.T) {
 	c := newCluster(t)
 	c.config(good())
 	c.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: applied.ConfigMapName}, Data: map[string]string{"applied": "{"}})

@@ -124,7 +124,7 @@ func TestConditionsDescribeTheState(t *testing.T) {
 
 func word(v condition) string { return string(v.Status) + " " + v.Reason }
 
-func TestTimesChangeWithTheStatusAlone(t *testing.T) {
+func TestTransitionTimesChangeWithTheStatusOnly(t *testing.T) {
 	good, bad := conditionFalse(cause{asExpected, ""}), conditionTrue(cause{"X", "x"})
 	first := conditionsOf(good, good, good, nil, noon)
 	second := conditionsOf(good, bad, conditionFalse(cause{asExpected, "another sentence"}), first, noon.Add(time.Minute))

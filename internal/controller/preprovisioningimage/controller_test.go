@@ -177,7 +177,7 @@ func TestURLsSurviveARestart(t *testing.T) {
 	}
 }
 
-func TestOneBadObjectAffectsNoOther(t *testing.T) {
+func TestInvalidObjectAffectsNoOther(t *testing.T) {
 	c := newCluster(t)
 	c.secret("good", "nmstate", static)
 	c.secret("ovs", "nmstate", withOVS)

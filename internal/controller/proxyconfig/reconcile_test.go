@@ -131,7 +131,7 @@ func TestTrustedCertificatesAreMergedWithTheSystems(t *testing.T) {
 	c.awaitQuiet()
 }
 
-func TestKeyThatIsMissingOrInDERFormIsExplained(t *testing.T) {
+func TestMissingOrDEREncodedKeyIsExplained(t *testing.T) {
 	c := newCluster(t)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: UserNamespace, Name: "odd"}, Data: map[string]string{"ca.crt": "x"}}
 	c.Create(t, cm)

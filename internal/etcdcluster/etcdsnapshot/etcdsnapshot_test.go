@@ -174,7 +174,7 @@ func TestOnlyUnusedDirectoriesOfFormerMembersAreRemoved(t *testing.T) {
 	}
 }
 
-func TestAKeeperTakesSnapshotsWhenTheyAreDue(t *testing.T) {
+func TestSnapshotsAreTakenWhenDue(t *testing.T) {
 	data := t.TempDir()
 	members := filepath.Join(data, "members.json")
 	k := Keeper{

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/cniresults"
 )
 
-// TestPodsOfWhatTheLibraryKeeps has libcni itself write the files, with a plugin that answers as bridge does.
-func TestPodsOfWhatTheLibraryKeeps(t *testing.T) {
+// TestPodsOfCachedResults has libcni itself write the files, with a plugin that answers as bridge does.
+func TestPodsOfCachedResults(t *testing.T) {
 	plugins, cache := t.TempDir(), t.TempDir()
 	plugin := "#!/bin/sh\ncat > /dev/null\necho '" + `{"cniVersion": "1.0.0", "interfaces": [{"name": "cni0"}, {"name": "veth'$CNI_CONTAINERID'"}, {"name": "eth0", "sandbox": "/run/netns/x"}]}` + "'\n"
 	if err := os.WriteFile(filepath.Join(plugins, "answers"), []byte(plugin), 0o700); err != nil {

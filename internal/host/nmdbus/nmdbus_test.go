@@ -9,7 +9,7 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-func TestGone(t *testing.T) {
+func TestErrorsOfMissingObjects(t *testing.T) {
 	for name, want := range map[string]bool{
 		"org.freedesktop.DBus.Error.UnknownMethod":          true, // what godbus and GLib return for an object that no longer exists
 		"org.freedesktop.DBus.Error.ServiceUnknown":         true,

@@ -253,7 +253,7 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 	}
 }
 
-func TestCacheNamesEverythingThatTheSchemaLacks(t *testing.T) {
+func TestCacheNamesAllMissingPartsOfTheSchema(t *testing.T) {
 	c := NewCache(db, map[string][]string{"Bridge": {"name", "colour"}, "Ship": {"name"}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

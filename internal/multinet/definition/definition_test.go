@@ -186,7 +186,7 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatRestrictedDefinitionsMayUse(t *testing.T) {
+func TestRestrictedDefinitions(t *testing.T) {
 	for _, config := range []string{
 		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`,
 		`{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1","destinations":["80 TCP 203.0.113.1"]}}`,

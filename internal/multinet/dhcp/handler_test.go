@@ -410,7 +410,7 @@ func TestDamagedRecordIsSetAsideAndTheOthersAreUsed(t *testing.T) {
 	})
 }
 
-func TestWrongConfigurationAndMissingInterfaceAreErrorsOfTheNetwork(t *testing.T) {
+func TestInvalidConfigurationAndMissingInterfaceAreErrorsOfTheNetwork(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		p := n.start(t.TempDir())
 		defer p.stop()

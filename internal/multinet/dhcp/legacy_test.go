@@ -51,7 +51,7 @@ func TestProgramOfContainernetworkingIsServed(t *testing.T) {
 	}
 }
 
-func TestLegacySocketOfAnotherDaemonIsNotTaken(t *testing.T) {
+func TestLegacySocketOfAnotherDaemonIsNotReplaced(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "run", "dhcp.sock")
 	if err := os.Mkdir(filepath.Dir(socket), 0o755); err != nil { //nolint:gosec // as other programs create it
 		t.Fatal(err)

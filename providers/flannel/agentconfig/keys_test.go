@@ -68,7 +68,7 @@ func FuzzAKeyThatParsesIsWrittenTheSame(f *testing.F) {
 	})
 }
 
-func TestNodeKeysParseBack(t *testing.T) {
+func TestNodeKeysRoundTrip(t *testing.T) {
 	for dir, key := range map[string]string{
 		agentconfig.ReservationDir(prefix): agentconfig.ReservationKey(prefix, "node-1.example.com"),
 		agentconfig.AgentDir(prefix):       agentconfig.AgentKey(prefix, "node-1.example.com"),

@@ -10,9 +10,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// TestRoutesStayWhenAnotherClientWritesBadLeases writes to etcd what a client that may write every lease can, while two
+// TestRoutesAreKeptWhenAnotherClientWritesInvalidLeases writes to etcd what a client that may write every lease can, while two
 // agents run: one is in the way of each lease.
-func TestRoutesStayWhenAnotherClientWritesBadLeases(t *testing.T) {
+func TestRoutesAreKeptWhenAnotherClientWritesInvalidLeases(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()

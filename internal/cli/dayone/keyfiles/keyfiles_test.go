@@ -30,7 +30,7 @@ func run(stdin string, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errOut.String()
 }
 
-func TestJSONIsTheFormOfNMState(t *testing.T) {
+func TestJSONHasTheFormatOfNMState(t *testing.T) {
 	status, out, stderr := run(document, "-f", "-", "-o", "json")
 	if status != exit.OK {
 		t.Fatal(stderr)

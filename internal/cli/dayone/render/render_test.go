@@ -35,7 +35,7 @@ func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, sta
 const profile = "[connection]\nautoconnect=true\nautoconnect-slaves=-1\nid=ens3\ninterface-name=ens3\ntype=802-3-ethernet\nuuid=eb167dc3-77c6-5e5b-94a7-7ca659590917\n\n" +
 	"[ipv4]\naddress0=10.0.0.5/24\ndhcp-timeout=2147483647\nmethod=manual\n"
 
-func TestKeyfilesHaveTheFormOfNMStatesGenerator(t *testing.T) {
+func TestKeyfilesMatchNMStatesGenerator(t *testing.T) {
 	out, errOut, status := run(t, "", "--as", "keyfiles", "-f", "testdata/hosts/worker-0.yml")
 	if status != exit.OK {
 		t.Fatal(errOut)

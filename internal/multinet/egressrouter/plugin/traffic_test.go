@@ -141,7 +141,7 @@ func isTimeout(err error) bool {
 }
 
 // IPv4 packets to the MAC address of the interface for IPv6 must not get in there.
-func TestTheInterfaceOfAFamilyTakesNoPacketsOfTheOther(t *testing.T) {
+func TestInterfaceOfAFamilyDropsPacketsOfTheOther(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
 	n := l.newNode(t)

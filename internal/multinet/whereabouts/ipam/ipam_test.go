@@ -476,7 +476,7 @@ func TestNodesHaveSlices(t *testing.T) {
 	}
 }
 
-func TestAWrongConfigurationIsRefusedWithAllErrors(t *testing.T) {
+func TestInvalidConfigurationIsRefusedWithAllErrors(t *testing.T) {
 	c := newCluster(t)
 	_, err := c.node("a").Add(t.Context(), c.call("p", `"range":"192.0.2.0/24","range_end":"10.0.0.1","gateway":"x"`))
 	number, message := code(err)
