@@ -39,7 +39,7 @@ type Board struct {
 	rollout  *Rollout
 	stalled  string
 	changed  []func()
-	hangs    []func()
+	stalled  []func()
 }
 
 // Await registers a controller whose first report is pending: after a start, a missing report does not mean that there
@@ -107,7 +107,7 @@ func (b *Board) SetStalled(what string) {
 	b.mu.Lock()
 	same := b.stalled == what
 	b.stalled = what
-	listeners := slices.Clone(b.hangs)
+	listeners := slices.Clone(b.stalled)
 	b.mu.Unlock()
 	if same {
 		return
@@ -121,7 +121,7 @@ func (b *Board) SetStalled(what string) {
 func (b *Board) OnStalled(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hangs = append(b.hangs, f)
+	b.stalled = append(b.hangs, f)
 }
 
 // Stalled returns the description of stalled rollouts.

@@ -81,7 +81,7 @@ func (s State) back() (Turn, bool) {
 	if !ok {
 		return Turn{}, false
 	}
-	return Turn{Back: &good, Reason: ReasonRolledBack, Message: fmt.Sprintf("revision %d of version %s hangs (%s): revision %d of version %s is rolled out again",
+	return Turn{Back: &good, Reason: ReasonRolledBack, Message: fmt.Sprintf("revision %d of version %s is stalled (%s): revision %d of version %s is rolled out again",
 		r.Number, r.OperatorVersion, s.Stalled, good.Number, good.OperatorVersion)}, true
 }
 

@@ -49,7 +49,7 @@ func WayOuts() []WayOut {
 		{"SourceIsolated", "check the node of the source and the agent's pod on it; cno connectivity test names the hop that fails"},
 		{"InvalidAllowlist", "correct ConfigMap cni-sysctl-allowlist in openshift-multus (docs/controllers/allowlist.md)"},
 		{"NotServed", "provide what the message names, usually an image in the environment of Deployment network-operator"},
-		{"PartlyServed", "do what the message says, or wait: the operator looks again every minute"},
+		{"PartlyServed", "follow the message, or wait: the operator checks again every minute"},
 		{"SubnetsExhausted", "delete nodes that do not exist any more, or create the cluster again with larger pools or a longer hostPrefix: each node needs a block of its own"},
 		{"NoImage", "set the image that the message names in the environment of Deployment network-operator"},
 		{"AllowlistNotDistributed", "repair the pods that the message names in namespace openshift-multus"},

@@ -128,7 +128,7 @@ func (s *fixture) tryAll(ctx context.Context, all []scenario) (map[string]netpro
 	var group sync.WaitGroup
 	for i, p := range pods {
 		if p == nil {
-			notes = append(notes, fmt.Sprintf("a pod on %s did not end in time: its kubelet does not answer, or everything it tries hangs", wanted[i].Spec.NodeName))
+			notes = append(notes, fmt.Sprintf("a pod on %s did not end in time: its kubelet does not answer, or all its tests time out", wanted[i].Spec.NodeName))
 			continue
 		}
 		group.Go(func() {
