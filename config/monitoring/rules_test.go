@@ -129,7 +129,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "kube-proxy in a pod of OpenShift SDN cannot be scraped", After: 20 * minute, Series: series{sdnProxy: always, sdnProxyUp: never}, Firing: []string{"NetworkKubeProxyDown"}},
 		{Name: "no kube-proxy of OpenShift SDN is scraped", After: 20 * minute, Series: series{sdnProxy: always}, Firing: []string{"NetworkKubeProxyDown"}},
 		{Name: "kube-proxy in a pod of OpenShift SDN has never synced", After: 30 * minute, Series: series{sdnQueued: "60x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
-		{Name: "kube-proxy is hung", After: 30 * minute, Series: series{queued: "60+60x60", synced: "0x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
+		{Name: "kube-proxy is stalled", After: 30 * minute, Series: series{queued: "60+60x60", synced: "0x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
 		{Name: "kube-proxy has nothing to sync", After: 30 * minute, Series: series{queued: "60x60", synced: "61x60"}},
 		{Name: "kube-proxy has never synced", After: 30 * minute, Series: series{queued: "60x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
 		{Name: "nft refuses the rules", After: 30 * minute, Series: series{nftables: "0+1x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},

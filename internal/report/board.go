@@ -33,13 +33,13 @@ type Reference struct{ Group, Resource, Namespace, Name string }
 
 // Board collects the findings of controllers. The zero value is empty and ready to use. It is safe for concurrent use.
 type Board struct {
-	mu       sync.Mutex
-	findings map[string][]status.Finding
-	awaited  map[string]bool
-	rollout  *Rollout
-	stalled  string
-	changed  []func()
-	stalled  []func()
+	mu        sync.Mutex
+	findings  map[string][]status.Finding
+	awaited   map[string]bool
+	rollout   *Rollout
+	stalled   string
+	changed   []func()
+	onStalled []func()
 }
 
 // Await registers a controller whose first report is pending: after a start, a missing report does not mean that there
@@ -107,7 +107,7 @@ func (b *Board) SetStalled(what string) {
 	b.mu.Lock()
 	same := b.stalled == what
 	b.stalled = what
-	listeners := slices.Clone(b.stalled)
+	listeners := slices.Clone(b.onStalled)
 	b.mu.Unlock()
 	if same {
 		return
@@ -121,7 +121,7 @@ func (b *Board) SetStalled(what string) {
 func (b *Board) OnStalled(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stalled = append(b.hangs, f)
+	b.onStalled = append(b.onStalled, f)
 }
 
 // Stalled returns the description of stalled rollouts.

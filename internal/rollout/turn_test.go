@@ -33,7 +33,7 @@ func TestUpgradesAndChangesOfTheConfigurationExcludeEachOther(t *testing.T) {
 		record  applied.Record
 		wanted  applied.Snapshot
 		version string
-		hung    string
+		stalled string
 		want    string
 	}{
 		{"a fresh cluster", applied.Record{}, a, "v1", "", ""},
@@ -46,11 +46,11 @@ func TestUpgradesAndChangesOfTheConfigurationExcludeEachOther(t *testing.T) {
 		{"an upgrade during the install", under(applied.KindInstall, a, "v1"), a, "v2", "", "version waits"},
 		{"another change during a change", under(applied.KindConfig, b, "v1"), c, "v1", "", ""},
 		{"the next version during an upgrade", under(applied.KindUpgrade, a, "v2"), a, "v3", "", ""},
-		{"a change may resolve a stalled upgrade", under(applied.KindUpgrade, a, "v2"), b, "v2", "agent hangs", ""},
-		{"an upgrade may resolve a stalled change", under(applied.KindConfig, b, "v1"), b, "v2", "agent hangs", ""},
+		{"a change may resolve a stalled upgrade", under(applied.KindUpgrade, a, "v2"), b, "v2", "agent is stalled", ""},
+		{"an upgrade may resolve a stalled change", under(applied.KindConfig, b, "v1"), b, "v2", "agent is stalled", ""},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
-			turn := Next(State{Record: tc.record, Wanted: tc.wanted, Version: tc.version, Images: images(tc.version), Stalled: tc.hung})
+			turn := Next(State{Record: tc.record, Wanted: tc.wanted, Version: tc.version, Images: images(tc.version), Stalled: tc.stalled})
 			got := ""
 			switch {
 			case turn.HoldConfig:
@@ -92,12 +92,12 @@ func TestStalledRolloutIsRolledBackOnce(t *testing.T) {
 		t.Fatalf("%+v", turn)
 	}
 	for why, change := range map[string]func(*State){
-		"no one asked for it":      func(s *State) { s.AutoRollback = false },
-		"it does not hang":         func(s *State) { s.Stalled = "" },
-		"there is no healthy one":  func(s *State) { s.History = history[1:] },
-		"it was healthy before":    func(s *State) { s.Record.Settling = false },
-		"it is a way back itself":  func(s *State) { s.Record.Kind = applied.KindRollback },
-		"objects are not all sent": func(s *State) { s.Record.State, s.Record.Intent = applied.StateApplying, b },
+		"automatic rollback is off": func(s *State) { s.AutoRollback = false },
+		"it is not stalled":         func(s *State) { s.Stalled = "" },
+		"there is no healthy one":   func(s *State) { s.History = history[1:] },
+		"it was healthy before":     func(s *State) { s.Record.Settling = false },
+		"it is a rollback itself":   func(s *State) { s.Record.Kind = applied.KindRollback },
+		"objects are not all sent":  func(s *State) { s.Record.State, s.Record.Intent = applied.StateApplying, b },
 	} {
 		other := s
 		change(&other)
@@ -119,7 +119,7 @@ func TestStalledRolloutIsRolledBackOnce(t *testing.T) {
 func TestFailedVersionIsHeldBackForAnySpecification(t *testing.T) {
 	a := snapshot(t, "a")
 	r := applied.Record{State: applied.StateApplied, Applied: a, Number: 5, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindRollback,
-		Rejected: applied.Rejected{Operands: applied.Operands("v2", images("v2")), Why: "v2 hangs"}}
+		Rejected: applied.Rejected{Operands: applied.Operands("v2", images("v2")), Why: "v2 is stalled"}}
 	for version, want := range map[string]bool{"v2": true, "v3": false} {
 		got := Next(State{Record: r, Wanted: snapshot(t, "b"), Version: version, Images: images(version)})
 		if got.HoldVersion != want {
