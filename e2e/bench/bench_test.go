@@ -2,8 +2,13 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -42,20 +47,90 @@ func (r cniResult) report(b *testing.B) {
 	b.ReportMetric(r.Del.P50/r.FloorDel.P50, "del/floor")
 }
 
-// BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, next to the same plugins called
-// by hand in the same run.
+// cniPods is the number of pods whose networks are added and deleted.
+const cniPods = 100
+
+// BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, beside the plugins of flannel called by hand in
+// the same run.
 func BenchmarkCNI(b *testing.B) {
-	for _, parallel := range []int{1, 10, 100} {
+	file := podsFile{Pods: waitingPods(b, lab.Namespace(b), cniPods, nil)}.write(b, "netbench-pods.json")
+	warmUp(b, file)
+	for _, parallel := range []int{1, 10, cniPods} {
 		b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
 			var r cniResult
 			for b.Loop() {
-				if err := netbench(b.Context(), "worker-0", &r, "cni", "--count=100", fmt.Sprintf("--parallel=%d", parallel)); err != nil {
+				if err := netbench(b.Context(), "worker-0", &r, "cni", "--pods="+file, chainPlugins(), fmt.Sprintf("--parallel=%d", parallel)); err != nil {
 					b.Fatal(err)
 				}
 			}
 			r.report(b)
 		})
 	}
+}
+
+// warmUp adds and deletes the networks of pods once without a figure, since a network may still assign addresses to new pods.
+func warmUp(b *testing.B, file string) {
+	b.Helper()
+	if err := netbench(b.Context(), "worker-0", nil, "cni", "--pods="+file, chainPlugins(), "--parallel=10"); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// chainPlugins returns the flag with the standard plugins that the floor calls: those of the lab, which are the same with any network.
+func chainPlugins() string { return "--chain=" + filepath.Join(lab.Root, "_output/lab/bin") }
+
+// waitingPods creates pods on worker-0 that wait for a ConfigMap that does not exist, and returns them. Networks know them like other pods, but the
+// kubelet does not attach them.
+func waitingPods(b *testing.B, ns string, count int, annotations map[string]string) []podsFileEntry {
+	b.Helper()
+	var pods []podsFileEntry
+	for i := range count {
+		pod := kit.ServerPod(ns, fmt.Sprintf("p%d", i), "worker-0", nil)
+		pod.Annotations = annotations
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "missing", MountPath: "/missing"}}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "missing", VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "missing"}},
+		}}}
+		if err := lab.Client.Create(b.Context(), pod); err != nil {
+			b.Fatal(err)
+		}
+		pods = append(pods, podsFileEntry{ns, pod.Name, string(pod.UID)})
+	}
+	// The pods must not remain on the node during the next benchmark.
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := lab.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(ns), client.GracePeriodSeconds(0)); err != nil {
+			b.Error(err)
+		}
+	})
+	return pods
+}
+
+// podsFile describes pods for netbench.
+type podsFile struct {
+	Pods []podsFileEntry
+	// Annotation, Plugins, Kubeconfig and Server are those of pods with further networks.
+	Annotation         string
+	Plugins            []map[string]any
+	Kubeconfig, Server string
+}
+
+type podsFileEntry struct{ Namespace, Name, UID string }
+
+// write writes the file, until the benchmark ends, and returns its path.
+func (p podsFile) write(b *testing.B, name string) string {
+	b.Helper()
+	raw, err := json.Marshal(p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := filepath.Join(lab.Root, "_output", name)
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = os.Remove(file) })
+	return file
 }
 
 // traffic is what netbench prints of a path.
@@ -77,7 +152,8 @@ func placements() []placement {
 	return all
 }
 
-// path is two ends of traffic: a server on worker-1 and a client on worker-0, in namespaces or in the nodes.
+// path is two ends of traffic: a server on worker-1 and a client on worker-0, in the pods with the addresses serverIn and clientIn, or in the
+// nodes if these are empty.
 type path struct {
 	serverIn, clientIn, address string
 	at                          placement
@@ -94,7 +170,7 @@ func (p path) measure(ctx context.Context) (traffic, error) {
 	err := kit.Poll(ctx, time.Minute, func(ctx context.Context) error {
 		return netbench(ctx, "worker-0", &t, "client", p.address, "--in="+p.clientIn, fmt.Sprintf("--cpu=%d", p.at.clientCPU))
 	})
-	// Ending the command ends the server in the node with it; it returns an error for that, which is expected.
+	// Ending the command ends the server in the node with it; it says so with an error, which is expected.
 	cancel()
 	<-done
 	return t, err
@@ -114,8 +190,8 @@ func (t *traffic) mean(other traffic, rounds int) {
 	t.Connections += other.Connections / float64(rounds)
 }
 
-// BenchmarkPodToPodAcrossNodes compares two pods on two nodes with the two nodes themselves, and with a bare veth pair, taking
-// turns. The goal is 95 % of the throughput of the nodes and a round trip within 15 %.
+// BenchmarkPodToPodAcrossNodes compares two pods on two nodes with the two nodes themselves, which are the underlay, and with a bare veth pair,
+// taking turns. The goal is 95 % of the throughput of the nodes and a round trip within 15 %.
 func BenchmarkPodToPodAcrossNodes(b *testing.B) {
 	node := &corev1.Node{}
 	if err := lab.Client.Get(b.Context(), client.ObjectKey{Name: "worker-1"}, node); err != nil {
@@ -127,14 +203,13 @@ func BenchmarkPodToPodAcrossNodes(b *testing.B) {
 			host = a.Address
 		}
 	}
-	pod := map[string]string{}
+	ns, pod := lab.Namespace(b), map[string]string{}
 	for _, n := range []string{"worker-0", "worker-1"} {
-		var a struct{ Address string }
-		if err := netbench(b.Context(), n, &a, "attach", "netbench-end"); err != nil {
+		p, err := lab.RunPod(b.Context(), kit.ServerPod(ns, "end-"+n, n, nil))
+		if err != nil {
 			b.Fatal(err)
 		}
-		defer func() { _ = netbench(context.Background(), n, nil, "detach", "netbench-end") }()
-		pod[n] = a.Address
+		pod[n] = p.Status.PodIP
 	}
 	port := 15000
 	for _, at := range placements() {
@@ -145,12 +220,12 @@ func BenchmarkPodToPodAcrossNodes(b *testing.B) {
 				pods, nodes, floor = traffic{}, traffic{}, traffic{}
 				for range rounds {
 					port += 2
-					under, err := path{address: fmt.Sprintf("%s:%d", host, port), at: at}.measure(b.Context())
+					under, err := path{address: net.JoinHostPort(host, strconv.Itoa(port)), at: at}.measure(b.Context())
 					if err != nil {
 						b.Fatal(err)
 					}
-					over, err := path{serverIn: "netbench-end", clientIn: "netbench-end", at: at,
-						address: fmt.Sprintf("%s:%d", pod["worker-1"], port+1)}.measure(b.Context())
+					over, err := path{serverIn: pod["worker-1"], clientIn: pod["worker-0"], at: at,
+						address: net.JoinHostPort(pod["worker-1"], strconv.Itoa(port+1))}.measure(b.Context())
 					if err != nil {
 						b.Fatal(err)
 					}

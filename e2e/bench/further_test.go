@@ -1,40 +1,34 @@
 package bench
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/e2e/kit"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// furtherPods is how many pods have further networks. A node runs 110 at most, and those of one benchmark may still end while the next begins.
+// furtherPods is how many pods have further networks.
 const furtherPods = 40
 
 // BenchmarkCNIFurtherNetworks measures additions and deletions of the networks of pods that ask for one or two further ones, of macvlan
-// with static addresses, next to the same plugins called directly and one write to the API in the same run. The pods run; what is measured are more sandboxes of theirs,
-// as after a restart.
+// with static addresses, beside the plugins of flannel and those of the networks called by hand and one write to the API in the same run.
 func BenchmarkCNIFurtherNetworks(b *testing.B) {
 	for _, networks := range []int{1, 2} {
 		b.Run(fmt.Sprintf("networks=%d", networks), func(b *testing.B) {
-			file := requestingPods(b, networks)
+			file := askingPods(b, networks)
+			warmUp(b, file)
 			for _, parallel := range []int{1, 10, furtherPods} {
 				b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
 					var r cniResult
 					for b.Loop() {
-						if err := netbench(b.Context(), "worker-0", &r, "cni", "--pods="+file, fmt.Sprintf("--parallel=%d", parallel)); err != nil {
+						if err := netbench(b.Context(), "worker-0", &r, "cni", "--pods="+file, chainPlugins(), fmt.Sprintf("--parallel=%d", parallel)); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -58,16 +52,11 @@ func apiServerOfNodes(b *testing.B) string {
 	return "https://" + net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
 }
 
-// requestingPods runs pods that request networks, and returns the file that lists them for netbench.
-func requestingPods(b *testing.B, networks int) string {
+// askingPods creates pods that ask for networks, and returns the file that describes them for netbench.
+func askingPods(b *testing.B, networks int) string {
 	b.Helper()
 	ns := lab.Namespace(b)
-	var asked struct {
-		Pods               []struct{ Namespace, Name, UID string }
-		Annotation         string
-		Plugins            []map[string]any
-		Kubeconfig, Server string
-	}
+	var asked podsFile
 	asked.Kubeconfig, asked.Server = lab.Kubeconfig(), apiServerOfNodes(b)
 	var names []string
 	for i := range networks {
@@ -93,37 +82,6 @@ func requestingPods(b *testing.B, networks int) string {
 		}
 	}
 	asked.Annotation = strings.Join(names, ",")
-	for i := range furtherPods {
-		pod := kit.ServerPod(ns, fmt.Sprintf("p%d", i), "worker-0", nil)
-		pod.Annotations = map[string]string{wire.AnnotationNetworks: asked.Annotation}
-		pod.Spec.Containers[0].Args = []string{"pause"}
-		pod.Spec.Containers[0].StartupProbe = nil
-		if err := lab.Client.Create(b.Context(), pod); err != nil {
-			b.Fatal(err)
-		}
-	}
-	kit.Eventually(b, 5*time.Minute, "all pods run", func(ctx context.Context) error {
-		pods := &corev1.PodList{}
-		if err := lab.Client.List(ctx, pods, client.InNamespace(ns)); err != nil {
-			return err
-		}
-		asked.Pods = nil
-		for _, pod := range pods.Items {
-			if pod.Status.Phase != corev1.PodRunning {
-				return fmt.Errorf("%s is %s", pod.Name, pod.Status.Phase)
-			}
-			asked.Pods = append(asked.Pods, struct{ Namespace, Name, UID string }{ns, pod.Name, string(pod.UID)})
-		}
-		return nil
-	})
-	raw, err := json.Marshal(asked)
-	if err != nil {
-		b.Fatal(err)
-	}
-	file := filepath.Join(lab.Root, "_output", fmt.Sprintf("netbench-pods-%d.json", networks))
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = os.Remove(file) })
-	return file
+	asked.Pods = waitingPods(b, ns, furtherPods, map[string]string{wire.AnnotationNetworks: asked.Annotation})
+	return asked.write(b, fmt.Sprintf("netbench-pods-%d.json", networks))
 }

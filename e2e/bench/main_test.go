@@ -21,7 +21,9 @@ var (
 	lab *kit.Kit
 	// available is how long it took from the Network object to a settled network, measured once.
 	available time.Duration
-	reuse     = flag.Bool("reuse", false, "use the lab that is up, and leave it up")
+	// network is the row of the table that the lab has.
+	network networks.Network
+	reuse   = flag.Bool("reuse", false, "use the lab that is up, and leave it up")
 )
 
 func TestMain(m *testing.M) {
@@ -42,10 +44,12 @@ func TestMain(m *testing.M) {
 }
 
 func prepare(ctx context.Context) error {
-	network, err := networks.Find(os.Getenv(networks.Variable))
-	if err != nil {
+	var err error
+	if network, err = networks.Find(os.Getenv(networks.Variable)); err != nil {
 		return err
 	}
+	// hack/bench reads this line, and those of skip, from the output.
+	fmt.Printf("network: %s\n", network.Name())
 	if lab, err = kit.Exclusive(); err != nil {
 		return err
 	}
@@ -65,6 +69,13 @@ func prepare(ctx context.Context) error {
 	err = kit.Run(ctx, os.Stderr, network.Apply(lab))
 	available = time.Since(start)
 	return err
+}
+
+// skip skips a benchmark that the network does not support, with the reason.
+func skip(b *testing.B, reason string) {
+	b.Helper()
+	fmt.Printf("skipped: %s: %s\n", b.Name(), reason)
+	b.Skip(reason)
 }
 
 // program is the path of netbench.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
-	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/containernetworking/plugins/pkg/testutils"
 	"golang.org/x/sync/errgroup"
@@ -18,13 +17,13 @@ import (
 type plugin struct {
 	cni  *libcni.CNIConfig
 	list *libcni.NetworkConfigList
-	// floor invokes the same plugins without libcni.
-	floor *direct
-	// further, if not nil, has pods that request further networks.
-	further *further
+	pods *pods
+	// floor invokes the plugins of flannel without libcni.
+	floor *byHand
 }
 
-func newPlugin() (*plugin, error) {
+// newPlugin reads the node's configuration. The plugins of the floor are in the directory chain.
+func newPlugin(p *pods, chain string) (*plugin, error) {
 	files, err := libcni.ConfFiles("/etc/cni/net.d", []string{".conflist"})
 	if err != nil {
 		return nil, err
@@ -37,52 +36,14 @@ func newPlugin() (*plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	floor, err := newDirect(list.Bytes)
+	floor, err := newByHand(p, chain)
 	if err != nil {
 		return nil, err
 	}
-	return &plugin{cni: libcni.NewCNIConfig([]string{pluginDir}, nil), list: list, floor: floor}, nil
+	return &plugin{cni: libcni.NewCNIConfig([]string{pluginDir}, nil), list: list, pods: p, floor: floor}, nil
 }
 
 func nsPath(name string) string { return filepath.Join("/run/netns", name) }
-
-// runtimeConf returns the parameters that a runtime passes for a sandbox, including its pod if there is one.
-func (p *plugin) runtimeConf(name, path string) *libcni.RuntimeConf {
-	conf := &libcni.RuntimeConf{ContainerID: name, NetNS: path, IfName: "eth0"}
-	if p.further != nil {
-		p.further.setPod(conf)
-	}
-	return conf
-}
-
-// add creates a named network namespace, attaches it to the pod network, and returns its address.
-func (p *plugin) add(ctx context.Context, name string) (string, error) {
-	n, err := newNamed(name)
-	if err != nil {
-		return "", err
-	}
-	return p.attach(ctx, name, n)
-}
-
-func (p *plugin) attach(ctx context.Context, name, path string) (string, error) {
-	result, err := p.cni.AddNetworkList(ctx, p.list, p.runtimeConf(name, path))
-	if err != nil {
-		return "", err
-	}
-	r, err := types100.NewResultFromResult(result)
-	if err != nil {
-		return "", err
-	}
-	if len(r.IPs) == 0 {
-		return "", errors.New("the CNI result has no address")
-	}
-	return r.IPs[0].Address.IP.String(), nil
-}
-
-func (p *plugin) remove(ctx context.Context, name string) error {
-	err := p.cni.DelNetworkList(ctx, p.list, p.runtimeConf(name, nsPath(name)))
-	return errors.Join(err, removeNamed(name))
-}
 
 // latency is a distribution in milliseconds.
 type latency struct {
@@ -101,14 +62,14 @@ func distribution(d []time.Duration) latency {
 type cniResult struct {
 	Add latency `json:"add"`
 	Del latency `json:"del"`
-	// FloorAdd and FloorDel are those of direct invocations of the same plugins in the same run.
+	// FloorAdd and FloorDel are those of direct invocations of the plugins of flannel in the same run.
 	FloorAdd latency `json:"floorAdd"`
 	FloorDel latency `json:"floorDel"`
 }
 
-// measure adds and deletes count pod networks, parallel at a time, first with libcni and then with direct invocations.
-func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, error) {
-	spaces := make([]ns.NetNS, count)
+// measure adds and deletes the networks of all pods, parallel at a time, first with libcni and then with direct invocations.
+func (p *plugin) measure(ctx context.Context, parallel int) (r cniResult, err error) {
+	spaces := make([]ns.NetNS, len(p.pods.Pods))
 	for i := range spaces {
 		n, err := testutils.NewNS()
 		if err != nil {
@@ -117,22 +78,23 @@ func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, e
 		spaces[i] = n
 		defer func() { _ = testutils.UnmountNS(n) }()
 	}
-	attach := func(ctx context.Context, name, path string) error {
-		_, err := p.attach(ctx, name, path)
+	attach := func(ctx context.Context, i int, path string) error {
+		_, err := p.cni.AddNetworkList(ctx, p.list, p.pods.runtimeConf(i, path))
 		return err
 	}
-	detach := func(ctx context.Context, name, path string) error {
-		return p.cni.DelNetworkList(ctx, p.list, p.runtimeConf(name, path))
+	detach := func(ctx context.Context, i int, path string) error {
+		return p.cni.DelNetworkList(ctx, p.list, p.pods.runtimeConf(i, path))
 	}
-	var r cniResult
-	var err, floorErr error
 	r.Add, r.Del, err = addAndDelete(ctx, spaces, parallel, attach, detach)
-	r.FloorAdd, r.FloorDel, floorErr = addAndDelete(ctx, spaces, parallel, p.floor.attach, p.floor.detach)
-	return r, errors.Join(err, floorErr)
+	if err != nil {
+		return r, err
+	}
+	r.FloorAdd, r.FloorDel, err = addAndDelete(ctx, spaces, parallel, p.floor.attach, p.floor.detach)
+	return r, errors.Join(err, p.floor.remove())
 }
 
-// operation adds or deletes the network of one pod.
-type operation func(ctx context.Context, name, path string) error
+// operation adds or deletes the network of the pod with a number.
+type operation func(ctx context.Context, i int, path string) error
 
 // addAndDelete adds a network to each namespace, parallel at a time, and then deletes all of them, also those whose ADD failed.
 func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, detach operation) (add, del latency, err error) {
@@ -143,7 +105,7 @@ func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, 
 		for i, n := range spaces {
 			g.Go(func() error {
 				start := time.Now()
-				err := f(ctx, sandbox(i), n.Path())
+				err := f(ctx, i, n.Path())
 				took[i] = time.Since(start)
 				return err
 			})

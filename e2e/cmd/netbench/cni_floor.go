@@ -4,89 +4,103 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 
-	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
+	"github.com/vishvananda/netlink"
 )
 
 // pluginDir is the directory of the CNI plugins of a node.
 const pluginDir = "/opt/cni/bin"
 
-// direct invokes the plugins of the node's configuration directly, one after the other, each with its configuration on standard
-// input, without libcni, cache or validation. Its duration is the minimum that an ADD can take with these plugins.
-type direct struct {
-	version, name string
-	plugins       []map[string]any
-	// further are the plugins of further networks, one each, for the interfaces net1, net2, and so on.
-	further []map[string]any
+// floorBridge is the name of the bridge of the floor, and of its network.
+const floorBridge = "netbench0"
+
+// byHand invokes the plugins with which flannel attaches a pod (bridge with host-local, portmap) directly, one after the other, each with
+// its configuration on standard input, without libcni, cache or validation. Its duration is the minimum that an ADD can take with
+// standard plugins. It has a bridge and addresses of its own, so that it runs on a node with any network.
+type byHand struct {
+	pods *pods
+	// dir is the directory of the plugins; those of further networks are in pluginDir.
+	dir     string
+	plugins []map[string]any
 	// write, if not nil, sends the API request by which an ADD with further networks stores its result in the pod.
 	write func(ctx context.Context, id string) error
 }
 
-// newDirect parses the node's configuration, or that of the cluster network in it where pods can have further networks.
-func newDirect(list []byte) (*direct, error) {
-	if own, wrapped := delegate.Own(list); wrapped {
-		list = own
+// newByHand returns the floor for pods, with the plugins in a directory.
+func newByHand(p *pods, dir string) (*byHand, error) {
+	write, err := p.writer()
+	if err != nil {
+		return nil, err
 	}
-	var read struct {
-		CNIVersion string           `json:"cniVersion"`
-		Name       string           `json:"name"`
-		Plugins    []map[string]any `json:"plugins"`
-	}
-	if err := json.Unmarshal(list, &read); err != nil {
-		return nil, fmt.Errorf("decode CNI configuration: %w", err)
-	}
-	return &direct{version: read.CNIVersion, name: read.Name, plugins: read.Plugins}, nil
+	return &byHand{pods: p, dir: dir, write: write, plugins: []map[string]any{
+		{
+			"type": "bridge", "bridge": floorBridge, "isGateway": true, "isDefaultGateway": true, "forceAddress": true, "hairpinMode": true, "mtu": 1500,
+			// The addresses are those that are reserved for benchmarks.
+			"ipam": map[string]any{"type": "host-local", "ranges": [][]map[string]string{{{"subnet": "198.18.0.0/16"}}}},
+		},
+		{"type": "portmap"},
+	}}, nil
 }
 
-// attach invokes ADD of each plugin with the result of the previous one.
-func (p *direct) attach(ctx context.Context, id, path string) error {
+// attach invokes ADD of each plugin with the result of the previous one, and then of each further network, on the interfaces net1, net2, and so on.
+func (p *byHand) attach(ctx context.Context, i int, path string) error {
 	var result json.RawMessage
 	for _, plugin := range p.plugins {
-		out, err := p.call(ctx, "ADD", id, path, "eth0", plugin, result)
+		out, err := p.call(ctx, p.dir, "ADD", sandbox(i), path, "eth0", plugin, result)
 		if err != nil {
 			return err
 		}
 		result = out
 	}
-	for i, plugin := range p.further {
-		if _, err := p.call(ctx, "ADD", id, path, fmt.Sprintf("net%d", i+1), plugin, nil); err != nil {
+	for n, plugin := range p.pods.Plugins {
+		if _, err := p.call(ctx, pluginDir, "ADD", sandbox(i), path, fmt.Sprintf("net%d", n+1), plugin, nil); err != nil {
 			return err
 		}
 	}
 	if p.write == nil {
 		return nil
 	}
-	return p.write(ctx, id)
+	return p.write(ctx, sandbox(i))
 }
 
 // detach invokes DEL of each plugin in reverse order.
-func (p *direct) detach(ctx context.Context, id, path string) error {
-	for i, plugin := range slices.Backward(p.further) {
-		if _, err := p.call(ctx, "DEL", id, path, fmt.Sprintf("net%d", i+1), plugin, nil); err != nil {
+func (p *byHand) detach(ctx context.Context, i int, path string) error {
+	for n, plugin := range slices.Backward(p.pods.Plugins) {
+		if _, err := p.call(ctx, pluginDir, "DEL", sandbox(i), path, fmt.Sprintf("net%d", n+1), plugin, nil); err != nil {
 			return err
 		}
 	}
 	for _, plugin := range slices.Backward(p.plugins) {
-		if _, err := p.call(ctx, "DEL", id, path, "eth0", plugin, nil); err != nil {
+		if _, err := p.call(ctx, p.dir, "DEL", sandbox(i), path, "eth0", plugin, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *direct) call(ctx context.Context, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
-	kind, _ := plugin["type"].(string)
-	conf := map[string]any{"cniVersion": p.version, "name": p.name}
-	for key, value := range plugin {
-		if key != "capabilities" {
-			conf[key] = value
-		}
+// remove deletes the bridge.
+func (p *byHand) remove() error {
+	link, err := netlink.LinkByName(floorBridge)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
 	}
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
+}
+
+func (p *byHand) call(ctx context.Context, dir, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
+	kind, _ := plugin["type"].(string)
+	conf := map[string]any{"cniVersion": "1.0.0", "name": floorBridge}
+	maps.Copy(conf, plugin)
 	if previous != nil {
 		conf["prevResult"] = previous
 	}
@@ -94,8 +108,8 @@ func (p *direct) call(ctx context.Context, command, id, path, device string, plu
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(pluginDir, kind))
-	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME="+device, "CNI_PATH="+pluginDir)
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, kind))
+	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME="+device, "CNI_PATH="+dir)
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,12 +1,14 @@
 // Command netbench runs on a node of the lab and measures the performance of its pod network: the duration of CNI ADD and DEL,
-// and the throughput and round-trip time of TCP between two network namespaces. Each figure has a floor to compare with: direct
-// invocations of the same plugins, and a bare veth pair. Use --cpu to pin both ends of a connection to CPUs, because scheduling
-// affects round-trip times more than the network does. The output is one JSON object.
+// the throughput and round-trip time of TCP between two network namespaces, and the time at which a connection is first answered or
+// blocked. ADD, DEL and traffic have a floor to compare with: direct invocations of the plugins of flannel, and a bare veth pair. Use
+// --cpu to pin both ends of a connection to CPUs, because scheduling affects round-trip times more than the network does. The output
+// is one JSON object, or one for each line of input.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -21,7 +23,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "netbench", SilenceUsage: true}
-	root.AddCommand(cniCommand(), attachCommand(), detachCommand(), serveCommand(), clientCommand(), vethCommand())
+	root.AddCommand(cniCommand(), serveCommand(), clientCommand(), vethCommand(), probeCommand())
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -32,98 +34,65 @@ func main() {
 func printJSON(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
 
 func cniCommand() *cobra.Command {
-	var count, parallel int
-	var pods string
+	var parallel int
+	var file, chain string
 	cmd := &cobra.Command{
 		Use:   "cni",
-		Short: "Measure the duration of CNI ADD and DEL",
+		Short: "Measure the duration of CNI ADD and DEL for existing pods",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := newPlugin()
+			pods, err := readPods(file)
 			if err != nil {
 				return err
 			}
-			if pods != "" {
-				if p.further, err = readFurther(pods); err != nil {
-					return err
-				}
-				count, p.floor.further = len(p.further.Pods), p.further.Plugins
-				if p.floor.write, err = p.further.writer(); err != nil {
-					return err
-				}
+			p, err := newPlugin(pods, chain)
+			if err != nil {
+				return err
 			}
-			result, err := p.measure(cmd.Context(), count, parallel)
+			result, err := p.measure(cmd.Context(), parallel)
 			if err != nil {
 				return err
 			}
 			return printJSON(result)
 		},
 	}
-	cmd.Flags().IntVar(&count, "count", 100, "number of pods")
 	cmd.Flags().IntVar(&parallel, "parallel", 1, "number of concurrent operations")
-	cmd.Flags().StringVar(&pods, "pods", "", "JSON file with pods of this node and their further networks (default: no further networks)")
+	cmd.Flags().StringVar(&file, "pods", "", "JSON file with pods of this node")
+	cmd.Flags().StringVar(&chain, "chain", pluginDir, "directory with the plugins of the floor: bridge, host-local and portmap")
 	return cmd
 }
 
-func attachCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "attach NAME",
-		Short: "Create a network namespace with a pod's network and print its address",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := newPlugin()
-			if err != nil {
-				return err
-			}
-			address, err := p.add(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return printJSON(map[string]string{"address": address})
-		},
-	}
-}
-
-func detachCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:  "detach NAME",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := newPlugin()
-			if err != nil {
-				return err
-			}
-			return p.remove(cmd.Context(), args[0])
-		},
-	}
-}
-
 func serveCommand() *cobra.Command {
-	var name string
+	var pod string
 	var cpu int
 	cmd := &cobra.Command{
 		Use:   "serve ADDRESS:PORT",
 		Short: "Serve the connections of netbench client until interrupted",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := pin(cpu); err != nil {
+			if err := errors.Join(pin(cpu), enter(pod)); err != nil {
 				return err
 			}
-			return inNamespace(name, func() error { return serve(cmd.Context(), args[0]) })
+			return serve(cmd.Context(), args[0])
 		},
 	}
-	endFlags(cmd, &name, &cpu)
+	endFlags(cmd, &pod, &cpu)
 	return cmd
 }
 
 // endFlags adds the flags of one end of a connection.
-func endFlags(cmd *cobra.Command, name *string, cpu *int) {
-	cmd.Flags().StringVar(name, "in", "", "name of an attached network namespace (default: that of the node)")
+func endFlags(cmd *cobra.Command, pod *string, cpu *int) {
+	inFlag(cmd, pod)
 	cmd.Flags().IntVar(cpu, "cpu", anyCPU, "CPU to run on (-1: any)")
 }
 
+// inFlag adds the flag of the network namespace.
+func inFlag(cmd *cobra.Command, pod *string) {
+	cmd.Flags().StringVar(pod, "in", "", "address of a pod of this node whose network namespace to enter (default: that of the node)")
+}
+
 func clientCommand() *cobra.Command {
-	var name string
+	var pod string
 	var cpu int
 	var seconds time.Duration
 	cmd := &cobra.Command{
@@ -131,21 +100,17 @@ func clientCommand() *cobra.Command {
 		Short: "Measure a stream, round trips and new connections",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := pin(cpu); err != nil {
+			if err := errors.Join(pin(cpu), enter(pod)); err != nil {
 				return err
 			}
-			var m perf.Result
-			err := inNamespace(name, func() (err error) {
-				m, err = perf.Measure(cmd.Context(), args[0], seconds)
-				return err
-			})
+			m, err := perf.Measure(cmd.Context(), args[0], seconds)
 			if err != nil {
 				return fmt.Errorf("measure traffic to %s: %w", args[0], err)
 			}
 			return printJSON(m)
 		},
 	}
-	endFlags(cmd, &name, &cpu)
+	endFlags(cmd, &pod, &cpu)
 	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "duration of each of the three measurements")
 	return cmd
 }
@@ -175,5 +140,26 @@ func vethCommand() *cobra.Command {
 	cmd.Flags().IntVar(&clientCPU, "client-cpu", anyCPU, "CPU of the client (-1: any)")
 	cmd.Flags().IntVar(&mtu, "mtu", 1500, "MTU of the devices")
 	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "duration of each of the three measurements")
+	return cmd
+}
+
+func probeCommand() *cobra.Command {
+	var pod string
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "For each line of input, report when a connection is first answered, or blocked",
+		Long: `For each line of input, opens connections to an HTTP server until the outcome is known, and prints its time in nanoseconds:
+
+  answered ADDRESS:PORT   when the first connection is answered
+  blocked ADDRESS:PORT    when the first of the connections is opened of which none is answered`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := enter(pod); err != nil {
+				return err
+			}
+			return probeLines(cmd.Context(), os.Stdin, printJSON)
+		},
+	}
+	inFlag(cmd, &pod)
 	return cmd
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"runtime"
 
-	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netns"
 
 	"github.com/cluster-network-operator/cno/internal/perf"
@@ -29,14 +28,6 @@ func newNamed(name string) (string, error) {
 }
 
 func removeNamed(name string) error { return netns.DeleteNamed(name) }
-
-// inNamespace calls f in a named network namespace; in the current one if the name is empty.
-func inNamespace(name string, f func() error) error {
-	if name == "" {
-		return f()
-	}
-	return ns.WithNetNSPath(nsPath(name), func(ns.NetNS) error { return f() })
-}
 
 // serve serves measuring clients until the context is done.
 func serve(ctx context.Context, address string) error {

@@ -76,7 +76,7 @@ func (b bare) remove() error {
 func (b bare) measure(ctx context.Context, serverCPU, clientCPU int, each time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	address := net.JoinHostPort(b.addresses[0], "15000")
-	server := exec.CommandContext(ctx, "/proc/self/exe", "serve", address, "--in="+b.names[0], fmt.Sprintf("--cpu=%d", serverCPU))
+	server := exec.CommandContext(ctx, "/proc/self/exe", "serve", address, "--in="+b.addresses[0], fmt.Sprintf("--cpu=%d", serverCPU))
 	server.Stderr = os.Stderr
 	if err := server.Start(); err != nil {
 		cancel()
@@ -87,7 +87,7 @@ func (b bare) measure(ctx context.Context, serverCPU, clientCPU int, each time.D
 	var err error
 	// Retry until the server listens.
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		client := exec.CommandContext(ctx, "/proc/self/exe", "client", address, "--in="+b.names[1], fmt.Sprintf("--cpu=%d", clientCPU), fmt.Sprintf("--for=%s", each))
+		client := exec.CommandContext(ctx, "/proc/self/exe", "client", address, "--in="+b.addresses[1], fmt.Sprintf("--cpu=%d", clientCPU), fmt.Sprintf("--for=%s", each))
 		if out, err = client.Output(); err == nil {
 			return out, nil
 		}

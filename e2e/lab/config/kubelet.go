@@ -28,6 +28,9 @@ const (
 // controlPlaneTaint keeps pods that do not tolerate it off the control plane.
 var controlPlaneTaint = corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}
 
+// maxPods is the maximum number of pods of a node, as in OpenShift. A hundred pods of a benchmark run beside those of the system.
+const maxPods = 250
+
 func kubeletConfig(n Node) ([]byte, error) {
 	k := &kubeletv1.KubeletConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: kubeletv1.SchemeGroupVersion.String(), Kind: "KubeletConfiguration"},
@@ -48,6 +51,7 @@ func kubeletConfig(n Node) ([]byte, error) {
 		ClusterDomain:            clusterDomain,
 		SerializeImagePulls:      new(false),
 		SyncFrequency:            metav1.Duration{Duration: 10 * time.Second},
+		MaxPods:                  maxPods,
 	}
 	for _, a := range n.NameServer() {
 		k.ClusterDNS = append(k.ClusterDNS, a.String())

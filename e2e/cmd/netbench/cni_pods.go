@@ -24,21 +24,25 @@ const sandboxes = "netbench-"
 
 func sandbox(i int) string { return sandboxes + strconv.Itoa(i) }
 
-// further has pods of the node that all request the same further networks.
-type further struct {
-	// Pods must exist in the cluster because the node's daemon reads their annotations.
+// pods has pods of the node that all request the same further networks, or none.
+type pods struct {
+	// Pods must exist in the cluster because networks assign addresses to pods, and the node's daemon reads their annotations.
 	Pods []struct{ Namespace, Name, UID string }
-	// Annotation is the value of their annotation that requests networks.
+	// Annotation is the value of their annotation that requests networks. If it is empty, they have no such annotation.
 	Annotation string
-	// Plugins are the plugin configurations of the networks for the floor, one each.
+	// Plugins are the plugin configurations of the further networks for the floor, one each.
 	Plugins []map[string]any
 	// Kubeconfig is the path of the kubeconfig with which the floor writes an annotation of a pod, and Server the URL of the API server on the node's network.
+	// Without it, the floor writes nothing.
 	Kubeconfig, Server string
 }
 
-// writer returns the write of the floor, which patches the status of a pod over a persistent connection.
-func (f *further) writer() (func(ctx context.Context, id string) error, error) {
-	config, err := clientcmd.BuildConfigFromFlags(f.Server, f.Kubeconfig)
+// writer returns the write of the floor, which patches the status of a pod over a persistent connection; nil without further networks.
+func (p *pods) writer() (func(ctx context.Context, id string) error, error) {
+	if p.Kubeconfig == "" {
+		return nil, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags(p.Server, p.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -53,30 +57,35 @@ func (f *further) writer() (func(ctx context.Context, id string) error, error) {
 			return err
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"netbench":"%d"}}}`, time.Now().UnixNano())
-		_, err = client.CoreV1().Pods(f.Pods[i].Namespace).Patch(ctx, f.Pods[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = client.CoreV1().Pods(p.Pods[i].Namespace).Patch(ctx, p.Pods[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	}, nil
 }
 
-func readFurther(file string) (*further, error) {
+func readPods(file string) (*pods, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	f := &further{}
-	if err := json.Unmarshal(raw, f); err != nil {
+	p := &pods{}
+	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", file, err)
 	}
-	return f, nil
+	if len(p.Pods) == 0 {
+		return nil, fmt.Errorf("%s has no pods", file)
+	}
+	return p, nil
 }
 
-// setPod adds the arguments that a runtime passes for the pod of a sandbox.
-func (f *further) setPod(conf *libcni.RuntimeConf) {
-	i, err := strconv.Atoi(strings.TrimPrefix(conf.ContainerID, sandboxes))
-	if err != nil || i >= len(f.Pods) {
-		return
-	}
-	pod := f.Pods[i]
+// runtimeConf returns the parameters that a runtime passes for the sandbox of a pod.
+func (p *pods) runtimeConf(i int, path string) *libcni.RuntimeConf {
+	conf := &libcni.RuntimeConf{ContainerID: sandbox(i), NetNS: path, IfName: "eth0"}
+	pod := p.Pods[i]
 	conf.Args = [][2]string{{"IgnoreUnknown", "1"}, {"K8S_POD_NAMESPACE", pod.Namespace}, {"K8S_POD_NAME", pod.Name}, {"K8S_POD_UID", pod.UID}, {"K8S_POD_INFRA_CONTAINER_ID", conf.ContainerID}}
-	conf.CapabilityArgs = map[string]any{delegate.CapabilityAnnotations: map[string]string{wire.AnnotationNetworks: f.Annotation}}
+	annotations := map[string]string{}
+	if p.Annotation != "" {
+		annotations[wire.AnnotationNetworks] = p.Annotation
+	}
+	conf.CapabilityArgs = map[string]any{delegate.CapabilityAnnotations: annotations}
+	return conf
 }
