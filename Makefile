@@ -109,8 +109,8 @@ golden: ## Update the expected outputs of the renderers
 fuzz: ## Every fuzz target for FUZZTIME (20s) each
 	@hack/fuzz.sh
 
-bench: deps test-assets images ## Every benchmark beside what it is compared with, also those in the lab; BENCH="-table FILE"
-	@go run ./hack/bench $(BENCH)
+bench: deps test-assets images ## Every benchmark beside what it is compared with, also those in the lab; BENCH="-table FILE"; NETWORK=TYPE: those in the lab, on one network
+	@go run ./hack/bench $(BENCH) $(if $(NETWORK),e2e/bench)
 
 conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab; FOCUS=RE SKIP=RE choose others
 	@cd e2e && go run ./cmd/lab-demo

@@ -32,7 +32,7 @@ const (
 // comparisons are all figures with a goal or a figure to compare with, in the order of the table. The peer is the operator that OpenShift
 // ships, measured on the same kind of machine; docs/benchmarks.md has the method.
 func comparisons() []comparison {
-	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), trafficFigures())
+	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), labFigures())
 }
 
 func operatorFigures() []comparison {
@@ -78,16 +78,35 @@ func partFigures() []comparison {
 		{benchmark: "RouteOfANewPeer/others=1000", unit: "p99-ms", what: "a new node's lease to its route on another, p99", goal: none},
 		{benchmark: "Size", unit: "cno-MB", what: "the binary cno, linux", goal: 40},
 		{benchmark: "Size", unit: "image-MB", what: "the operator's image, uncompressed", goal: 60},
-		{benchmark: "FromNetworkToAvailable", unit: "s", what: "from the Network to Available, s", goal: none},
-		{benchmark: "CNI/parallel=1", unit: "add-p50-ms", what: "CNI ADD, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
-		{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, otherUnit: "floor-del-p50-ms", whose: byHand},
-		{benchmark: "CNI/parallel=10", unit: "add-p50-ms", what: "CNI ADD, 10 at once, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
-		{benchmark: "CNI/parallel=100", unit: "add-p50-ms", what: "CNI ADD, 100 at once, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
 	}
 }
 
-// byHand is the floor of additions and deletions of pod networks.
-const byHand = sameRun + ", the plugins by hand"
+// labFigures are those of the lab, on any network.
+func labFigures() []comparison {
+	all := []comparison{{benchmark: "FromNetworkToAvailable", unit: "s", what: "from the Network to Available, s", goal: none}}
+	for _, at := range []struct{ parallel, what string }{{"1", ""}, {"10", ", 10 at once"}, {"100", ", 100 at once"}} {
+		for _, quantile := range []string{"p50", "p99"} {
+			all = append(all, comparison{benchmark: "CNI/parallel=" + at.parallel, unit: "add-" + quantile + "-ms", what: "CNI ADD" + at.what + ", " + quantile,
+				goal: none, otherUnit: "floor-add-" + quantile + "-ms", whose: byHand})
+		}
+	}
+	all = append(all, comparison{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, otherUnit: "floor-del-p50-ms", whose: byHand})
+	return slices.Concat(all, changeFigures(), trafficFigures())
+}
+
+// byHand is the floor of additions and deletions of pod networks: bridge with host-local, and portmap.
+const byHand = sameRun + ", standard plugins by hand"
+
+// changeFigures are of changes among 500 other Services and NetworkPolicies.
+func changeFigures() []comparison {
+	const goal, bareWatch = 500, sameRun + ", bare watch"
+	return []comparison{
+		{benchmark: "Change/service", unit: "answered-p99-ms", what: "a Service, written until a connection is answered, p99", goal: goal, otherUnit: "watch-p99-ms", whose: bareWatch},
+		{benchmark: "Change/service", unit: "answered-p99-ms", what: "that, beside its EndpointSlice", goal: none, otherUnit: "watch-slice-p99-ms", whose: bareWatch},
+		{benchmark: "Change/policy", unit: "blocked-p99-ms", what: "a NetworkPolicy, written until a connection is blocked, p99", goal: goal, otherUnit: "watch-blocked-p99-ms", whose: bareWatch},
+		{benchmark: "Change/policy", unit: "answered-p99-ms", what: "a NetworkPolicy, written until a connection is allowed, p99", goal: goal, otherUnit: "watch-answered-p99-ms", whose: bareWatch},
+	}
+}
 
 // trafficFigures are of the placements of the lab's benchmark.
 func trafficFigures() []comparison {

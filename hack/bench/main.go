@@ -1,9 +1,9 @@
 // Command bench runs every benchmark of the repository, one package after another, and prints each figure with its goal, the figure to
 // compare with, and the ratio.
 //
-//	go run ./hack/bench [-run REGEXP] [-table FILE] [-record] [DIRECTORY...]
+//	[NETWORK=TYPE] go run ./hack/bench [-run REGEXP] [-table FILE] [-record] [DIRECTORY...]
 //
-// Without directories it runs the benchmarks of all of them, including those in the lab. If a benchmark fails, the others still run, and the
+// Without directories it runs the benchmarks of all of them, including those in the lab, which are those of e2e/bench and use the network NETWORK. If a benchmark fails, the others still run, and the
 // command ends with an error that names it. It also ends with an error if a figure differs by more than a factor of three from the
 // recorded one, since the page is out of date then: repair the cause, or record the new figures with -record, which writes
 // hack/bench/recorded.json and the table of docs/benchmarks.md. -run selects benchmarks like the flag -bench of go test, -table also
@@ -47,6 +47,7 @@ func run(ctx context.Context, selected, file string, recorded bool, directories 
 	if err != nil {
 		return err
 	}
+	load := loadAverage()
 	if len(directories) == 0 {
 		if directories, err = withBenchmarks("."); err != nil {
 			return err
@@ -62,7 +63,7 @@ func run(ctx context.Context, selected, file string, recorded bool, directories 
 		}
 		all = append(all, measured...)
 	}
-	text := table(all)
+	text := table(all, nil)
 	fmt.Println("\n" + text)
 	if file != "" {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -70,7 +71,7 @@ func run(ctx context.Context, selected, file string, recorded bool, directories 
 		}
 	}
 	if recorded {
-		if err := last.with(all, time.Now()).write(recordFile, pageFile); err != nil {
+		if err := last.with(all, time.Now(), load).write(recordFile, pageFile); err != nil {
 			return err
 		}
 	} else if wrong := last.deviations(all); len(wrong) > 0 {
@@ -133,10 +134,11 @@ func measure(ctx context.Context, directory, selected string, show io.Writer) ([
 		return nil, err
 	}
 	var all []result
+	results := reader{directory: directory}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if r, ok := parse(directory, lines.Text()); ok {
+		if r, ok := results.read(lines.Text()); ok {
 			all = append(all, r)
 		}
 		fmt.Fprintln(show, lines.Text())

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseBenchmarkLine(t *testing.T) {
+func TestALineOfGoTestIsReadWithAllItsFigures(t *testing.T) {
 	r, ok := parse("internal/x", "BenchmarkOperator/field-changed-2   1   0.5 p50-ms  93.0 p99-ms")
 	want := result{directory: "internal/x", name: "Operator/field-changed", units: []string{"p50-ms", "p99-ms"}, figures: map[string]float64{"p50-ms": 0.5, "p99-ms": 93}}
 	if diff := cmp.Diff(want, r, cmp.AllowUnexported(result{})); !ok || diff != "" {
@@ -23,23 +23,58 @@ func TestParseBenchmarkLine(t *testing.T) {
 	}
 }
 
-func TestResultsAreComparedWithGoalsAndPeers(t *testing.T) {
+func TestResultsOfTheLabHaveTheirNetwork(t *testing.T) {
+	results := reader{directory: "bench"}
+	var got []result
+	for _, line := range []string{"BenchmarkA-2 1 1 s", "network: One", "goos: linux", "skipped: BenchmarkChange/policy: it has no policies: none", "BenchmarkB/c-2 1 2 s"} {
+		if r, ok := results.read(line); ok {
+			got = append(got, r)
+		}
+	}
+	want := []result{
+		{directory: "bench", name: "A", units: []string{"s"}, figures: map[string]float64{"s": 1}},
+		{directory: "bench", name: "Change/policy", network: "One", skipped: "it has no policies: none"},
+		{directory: "bench", name: "B/c", network: "One", units: []string{"s"}, figures: map[string]float64{"s": 2}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestEachNetworkHasATable(t *testing.T) {
+	outside, _ := parse("x", "BenchmarkRenderEverything-2 1 5000000 ns/op")
+	one, two := outside, result{directory: "bench", name: "Change/policy", network: "Two", skipped: "it has none"}
+	one.directory, one.name, one.network = "bench", "Other", "One"
+	got := table([]result{two, one, outside, {directory: "bench", name: "Further", network: "Two", skipped: "no link"}}, map[string]string{"One": "Yesterday."})
+	first, rest, _ := strings.Cut(got, "\n### One\n\nYesterday.\n\n")
+	second, third, _ := strings.Cut(rest, "\n### Two\n\n")
+	for part, want := range map[string]string{first: "| everything rendered | 5 ms |", second: "| bench `Other` | 5 ms |", third: "| not measured: it has none | | | |"} {
+		if !strings.Contains(part, want) {
+			t.Errorf("%q is missing in %q", want, part)
+		}
+	}
+	if want := "| bench `Further` | not measured: no link |"; !strings.Contains(third, want) {
+		t.Errorf("%q is missing in %q", want, third)
+	}
+}
+
+func TestAFigureStandsBesideWhatItIsComparedWith(t *testing.T) {
 	for _, c := range []struct{ why, line, want string }{
 		{"a goal that is reached", "BenchmarkOperator/field-changed-2 1 93 p99-ms", "| 93 ms | 150 ms | 28 s, peer | 301 × |"},
 		{"a goal that is missed is marked", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
-		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | ∞ |"},
+		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | none at all |"},
 		{"the other figure comes from the same run", "BenchmarkPodToPodAcrossNodes/one-CPU-2 1 15 pod-rtt-us 10 node-rtt-us", "| 15 µs | - | 10 µs, same run, nodes | 0.67 × |"},
 		{"a figure that a benchmark did not report is named", "BenchmarkOperator/restart-2 1 5 writes", "| not reported |"},
 		{"a benchmark that nothing is compared with is shown", "BenchmarkOther-2 1 5 ns/op", "| x `Other` | 0.005 µs |"},
 	} {
 		r, _ := parse("x", c.line)
-		if got := table([]result{r}); !strings.Contains(got, c.want) {
+		if got := table([]result{r}, nil); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q is missing in\n%s", c.why, c.want, got)
 		}
 	}
 }
 
-func TestEveryComparisonNamesAnExistingBenchmark(t *testing.T) {
+func TestEveryComparisonNamesABenchmarkThatExists(t *testing.T) {
 	directories, err := withBenchmarks("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +98,7 @@ func TestEveryComparisonNamesAnExistingBenchmark(t *testing.T) {
 	}
 }
 
-func TestFailedBenchmarkFailsTheRun(t *testing.T) {
+func TestABenchmarkThatFailsFailsTheRun(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"go.mod":    "module x\n\ngo 1.26\n",

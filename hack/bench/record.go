@@ -24,16 +24,34 @@ const mostFactor = 3
 
 // record has the recorded results of benchmarks.
 type record struct {
-	// Machine and Date are those of the last recording.
-	Machine string           `json:"machine"`
-	Date    string           `json:"date"`
-	Results []recordedResult `json:"results"`
+	// Machine and Date are those of the last recording outside of the lab.
+	Machine string `json:"machine"`
+	Date    string `json:"date"`
+	// Networks are the last recordings in the lab, one for each network.
+	Networks []recordedNetwork `json:"networks"`
+	Results  []recordedResult  `json:"results"`
+}
+
+// recordedNetwork describes the last recording on a network.
+type recordedNetwork struct {
+	Network string `json:"network"`
+	Machine string `json:"machine"`
+	Date    string `json:"date"`
+	// Load is the load average of the minute before it.
+	Load float64 `json:"load"`
 }
 
 type recordedResult struct {
 	Directory string         `json:"directory"`
 	Name      string         `json:"name"`
-	Figures   []recordedUnit `json:"figures"`
+	Network   string         `json:"network,omitempty"`
+	Skipped   string         `json:"skipped,omitempty"`
+	Figures   []recordedUnit `json:"figures,omitempty"`
+}
+
+// same reports whether two results are of the same benchmark on the same network.
+func (r recordedResult) same(other recordedResult) bool {
+	return r.Directory == other.Directory && r.Name == other.Name && r.Network == other.Network
 }
 
 type recordedUnit struct {
@@ -54,24 +72,33 @@ func readRecord(file string) (record, error) {
 	return r, err
 }
 
-// with returns the record with the results of a run in place of those of the same benchmarks. The results are sorted, so that they do not
-// depend on the order of the runs.
-func (r record) with(measured []result, now time.Time) record {
-	out := record{Machine: machine(), Date: now.Format(time.DateOnly)}
+// with returns the record with the results of a run in place of those of the same benchmarks. load is the load average before the run. The results
+// are sorted, so that they do not depend on the order of the runs.
+func (r record) with(measured []result, now time.Time, load float64) record {
+	out := record{Machine: r.Machine, Date: r.Date, Networks: slices.Clone(r.Networks)}
+	for _, network := range networksOf(measured) {
+		if network == "" {
+			out.Machine, out.Date = machine(), now.Format(time.DateOnly)
+			continue
+		}
+		out.Networks = slices.DeleteFunc(out.Networks, func(n recordedNetwork) bool { return n.Network == network })
+		out.Networks = append(out.Networks, recordedNetwork{Network: network, Machine: machine(), Date: now.Format(time.DateOnly), Load: load})
+	}
 	for _, m := range measured {
-		fresh := recordedResult{Directory: m.directory, Name: m.name}
+		fresh := recordedResult{Directory: m.directory, Name: m.name, Network: m.network, Skipped: m.skipped}
 		for _, unit := range m.units {
 			fresh.Figures = append(fresh.Figures, recordedUnit{unit, m.figures[unit]})
 		}
 		out.Results = append(out.Results, fresh)
 	}
 	for _, old := range r.Results {
-		if !slices.ContainsFunc(out.Results, func(n recordedResult) bool { return n.Directory == old.Directory && n.Name == old.Name }) {
+		if !slices.ContainsFunc(out.Results, old.same) {
 			out.Results = append(out.Results, old)
 		}
 	}
+	slices.SortFunc(out.Networks, func(a, b recordedNetwork) int { return strings.Compare(a.Network, b.Network) })
 	slices.SortFunc(out.Results, func(a, b recordedResult) int {
-		return cmp.Or(strings.Compare(a.Directory, b.Directory), strings.Compare(a.Name, b.Name))
+		return cmp.Or(strings.Compare(a.Directory, b.Directory), strings.Compare(a.Network, b.Network), strings.Compare(a.Name, b.Name))
 	})
 	return out
 }
@@ -80,7 +107,7 @@ func (r record) with(measured []result, now time.Time) record {
 func (r record) results() []result {
 	var out []result
 	for _, old := range r.Results {
-		n := result{directory: old.Directory, name: old.Name, figures: map[string]float64{}}
+		n := result{directory: old.Directory, name: old.Name, network: old.Network, skipped: old.Skipped, figures: map[string]float64{}}
 		for _, f := range old.Figures {
 			n.units = append(n.units, f.Unit)
 			n.figures[f.Unit] = f.Figure
@@ -93,23 +120,41 @@ func (r record) results() []result {
 // deviations are the compared figures of a run that are not within mostFactor of the recorded ones, a sentence each. A figure
 // that is recorded as 0 must be 0.
 func (r record) deviations(measured []result) []string {
-	before := map[string]result{}
-	for _, old := range r.results() {
-		before[old.name] = old
-	}
 	var out []string
-	for _, c := range comparisons() {
-		i := slices.IndexFunc(measured, func(m result) bool { return m.name == c.benchmark })
-		old, recorded := before[c.benchmark].figures[c.unit]
-		if i < 0 || !recorded {
-			continue
+	for _, network := range networksOf(measured) {
+		before := map[string]result{}
+		for _, old := range on(network, r.results()) {
+			before[old.name] = old
 		}
-		now, ok := measured[i].figures[c.unit]
-		if !ok || now > mostFactor*old || now*mostFactor < old {
-			out = append(out, fmt.Sprintf("%s: %s, recorded as %s", c.what, figure(now, c.unit), figure(old, c.unit)))
+		for _, c := range comparisons() {
+			now := on(network, measured)
+			i := slices.IndexFunc(now, func(m result) bool { return m.name == c.benchmark })
+			old, recorded := before[c.benchmark].figures[c.unit]
+			if i < 0 || !recorded {
+				continue
+			}
+			if text := c.deviation(now[i], old); text != "" {
+				out = append(out, text)
+			}
 		}
 	}
 	return out
+}
+
+// deviation returns a sentence if the figure of a result is not within mostFactor of the recorded one.
+func (c comparison) deviation(r result, old float64) string {
+	what := c.what
+	if r.network != "" {
+		what = r.network + ": " + what
+	}
+	now, ok := r.figures[c.unit]
+	switch {
+	case r.skipped != "":
+		return fmt.Sprintf("%s: not measured, recorded as %s: %s", what, figure(old, c.unit), r.skipped)
+	case !ok || now > mostFactor*old || now*mostFactor < old:
+		return fmt.Sprintf("%s: %s, recorded as %s", what, figure(now, c.unit), figure(old, c.unit))
+	}
+	return ""
 }
 
 // write stores the record, and the table of it in the page.
@@ -144,9 +189,33 @@ func (r record) shownIn(page string) (string, error) {
 	}
 	text := "Nothing is recorded yet.\n"
 	if len(r.Results) > 0 {
-		text = fmt.Sprintf("%s, %s.\n\n%s", r.Date, r.Machine, table(r.results()))
+		text = fmt.Sprintf("%s, %s.\n\n%s", r.Date, r.Machine, table(r.results(), r.notes()))
 	}
 	return before + beginMark + "\n" + text + "\n" + endMark + after, nil
+}
+
+// busy is the load average above which other processes disturb a run.
+const busy = 1
+
+// notes are sentences about the recordings on networks: their date and machine, and its load if other processes used it.
+func (r record) notes() map[string]string {
+	notes := map[string]string{}
+	for _, n := range r.Networks {
+		notes[n.Network] = fmt.Sprintf("%s, %s.", n.Date, n.Machine)
+		if n.Load > busy {
+			notes[n.Network] += fmt.Sprintf(" Other processes used the same CPUs: the load average was %s before the run.", short(n.Load))
+		}
+	}
+	return notes
+}
+
+// loadAverage returns the load average of the last minute; 0 if it is unknown.
+func loadAverage() float64 {
+	var load float64
+	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(raw), &load)
+	}
+	return load
 }
 
 // machine describes this machine by its processors, its memory and its kernel.

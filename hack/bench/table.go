@@ -5,8 +5,23 @@ import (
 	"strings"
 )
 
-// table prints all figures that are compared, and below them the benchmarks without a comparison.
-func table(all []result) string {
+// table prints the figures outside of the lab, and then those of each network below its name and the note about it.
+func table(all []result, notes map[string]string) string {
+	var out strings.Builder
+	for _, network := range networksOf(all) {
+		if network != "" {
+			fmt.Fprintf(&out, "\n### %s\n\n", network)
+		}
+		if note := notes[network]; note != "" {
+			out.WriteString(note + "\n\n")
+		}
+		out.WriteString(section(on(network, all)))
+	}
+	return out.String()
+}
+
+// section prints all figures that are compared, and below them the benchmarks without a comparison.
+func section(all []result) string {
 	byName := map[string]result{}
 	for _, r := range all {
 		byName[r.name] = r
@@ -34,6 +49,9 @@ func table(all []result) string {
 
 // row returns one line of the table. It marks a missed goal.
 func (c comparison) row(r result, byName map[string]result) string {
+	if r.skipped != "" {
+		return fmt.Sprintf("| %s | not measured: %s | | | |\n", c.what, r.skipped)
+	}
 	measured, ok := r.figures[c.unit]
 	if !ok {
 		return fmt.Sprintf("| %s | not reported | | | |\n", c.what)
@@ -118,6 +136,9 @@ func short(f float64) string {
 
 // everything returns all figures of a benchmark.
 func (r result) everything() string {
+	if r.skipped != "" {
+		return "not measured: " + r.skipped
+	}
 	var parts []string
 	for _, unit := range r.units {
 		if unit == "ns/op" && r.figures[unit] == 0 {
