@@ -17,8 +17,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// stopTimeout is the time between SIGTERM and SIGKILL.
-const stopTimeout = 5 * time.Second
+const (
+	// stopTimeout is the time between SIGTERM and SIGKILL.
+	stopTimeout = 5 * time.Second
+	// settledTime is how long a process runs until its next end does not add to the back-off.
+	settledTime = 10 * time.Second
+)
 
 // Daemon is a foreground process of Open vSwitch or OVN. Name and Log must be set.
 type Daemon struct {
@@ -36,18 +40,29 @@ type Daemon struct {
 	Log   *slog.Logger
 }
 
-// Keep runs the process until the context ends, and restarts it with back-off when it ends. It returns nil.
+// Keep runs the process until the context ends, and restarts it when it ends: at once if it ran for ten seconds, otherwise with back-off. It returns nil.
 func (d Daemon) Keep(ctx context.Context) error {
 	var ends agent.Backoff
 	for ctx.Err() == nil {
+		start := time.Now()
 		err := d.Run(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		d.Log.Error("process has ended, restarting", "process", d.Name, "error", err)
-		agent.Pause(ctx, ends.Next(time.Now()), nil)
+		now := time.Now()
+		agent.Pause(ctx, restartDelay(&ends, now.Sub(start), now), nil)
 	}
 	return nil
+}
+
+// restartDelay returns the delay before a process is restarted that ran for some time. A node has no network without Open vSwitch: a process that crashes once
+// a minute must not leave the node without one for most of that minute.
+func restartDelay(ends *agent.Backoff, ran time.Duration, now time.Time) time.Duration {
+	if ran >= settledTime {
+		*ends = agent.Backoff{}
+	}
+	return ends.Next(now)
 }
 
 // Run runs the process once. When the context ends, it requests the end of the process, and kills it after some seconds. It logs the process' standard
