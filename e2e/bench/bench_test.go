@@ -214,7 +214,7 @@ func BenchmarkPodToPodAcrossNodes(b *testing.B) {
 	port := 15000
 	for _, at := range placements() {
 		b.Run(at.name, func(b *testing.B) {
-			const rounds = 5
+			const rounds = 3
 			var pods, nodes, floor traffic
 			for b.Loop() {
 				pods, nodes, floor = traffic{}, traffic{}, traffic{}

@@ -137,7 +137,7 @@ func newChange(b *testing.B) *change {
 	}
 	c.server = run("server", "worker-1")
 	from := run("client", "worker-0")
-	surround(b)
+	createOthers(b)
 	var err error
 	if c.probe, err = newProber(from); err != nil {
 		b.Fatal(err)
@@ -152,9 +152,9 @@ func newChange(b *testing.B) *change {
 		b.Fatal(err)
 	}
 	core, network, discovery := clients.CoreV1(), clients.NetworkingV1(), clients.DiscoveryV1()
-	c.services = follow(b, core.Services(c.namespace).Watch, client.Object.GetName)
-	c.policies = follow(b, network.NetworkPolicies(c.namespace).Watch, client.Object.GetName)
-	c.slices = follow(b, discovery.EndpointSlices(c.namespace).Watch, func(o client.Object) string {
+	c.services = watchArrivals(b, core.Services(c.namespace).Watch, client.Object.GetName)
+	c.policies = watchArrivals(b, network.NetworkPolicies(c.namespace).Watch, client.Object.GetName)
+	c.slices = watchArrivals(b, discovery.EndpointSlices(c.namespace).Watch, func(o client.Object) string {
 		if slice, ok := o.(*discoveryv1.EndpointSlice); ok && len(slice.Endpoints) > 0 {
 			return slice.Labels[discoveryv1.LabelServiceName]
 		}
@@ -163,15 +163,15 @@ func newChange(b *testing.B) *change {
 	return c
 }
 
-// surround creates other Services and NetworkPolicies in a namespace of their own, for a server on every node.
-func surround(b *testing.B) {
+// createOthers creates other Services and NetworkPolicies in a namespace of their own, for a server on every node.
+func createOthers(b *testing.B) {
 	b.Helper()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "others-"}}
 	if err := lab.Client.Create(b.Context(), object); err != nil {
 		b.Fatal(err)
 	}
 	ns := object.Name
-	b.Cleanup(func() { deleted(b, object) })
+	b.Cleanup(func() { deleteNamespace(b, object) })
 	lab.ServerOnEachNode(b, ns, kit.Served())
 	enforced := unenforced(b) == ""
 	for i := range *others {
@@ -206,8 +206,8 @@ func surround(b *testing.B) {
 	})
 }
 
-// deleted deletes a namespace and waits until its objects are deleted, which would disturb the next benchmark.
-func deleted(b *testing.B, ns *corev1.Namespace) {
+// deleteNamespace deletes a namespace and waits until its objects are deleted, which would disturb the next benchmark.
+func deleteNamespace(b *testing.B, ns *corev1.Namespace) {
 	b.Helper()
 	err := kit.Poll(context.Background(), 3*time.Minute, func(ctx context.Context) error {
 		switch err := lab.Client.Delete(ctx, ns); {
@@ -309,8 +309,8 @@ type arrivals struct {
 	at map[string]time.Time
 }
 
-// follow watches until the benchmark ends. key returns the name under which an object is recorded, or nothing for one that is not.
-func follow(b *testing.B, open func(context.Context, metav1.ListOptions) (watch.Interface, error), key func(client.Object) string) *arrivals {
+// watchArrivals watches until the benchmark ends. key returns the name under which an object is recorded, or nothing for one that is not.
+func watchArrivals(b *testing.B, open func(context.Context, metav1.ListOptions) (watch.Interface, error), key func(client.Object) string) *arrivals {
 	b.Helper()
 	w, err := open(b.Context(), metav1.ListOptions{})
 	if err != nil {

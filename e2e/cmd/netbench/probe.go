@@ -29,9 +29,10 @@ type outcome struct {
 // probeLines runs a probe for each line of input.
 func probeLines(ctx context.Context, input io.Reader, report func(any) error) error {
 	lines := bufio.NewScanner(input)
+	var from ports
 	for lines.Scan() {
 		what, address, _ := strings.Cut(lines.Text(), " ")
-		at, err := probe(ctx, what, address)
+		at, err := probe(ctx, what, address, &from)
 		o := outcome{At: at.UnixNano()}
 		if err != nil {
 			o = outcome{Error: err.Error()}
@@ -49,11 +50,28 @@ type attempt struct {
 	err          error
 }
 
-// connect opens a connection to an HTTP server and waits for the first byte of its answer.
-func connect(ctx context.Context, address string) (a attempt) {
+// ports are the source ports of connections.
+type ports struct{ last int }
+
+const firstPort, lastPort = 10000, 60000
+
+// next returns a port that was not used for minutes. The kernel would reuse ports of connections to other addresses, which by way of a Service may have
+// reached the same pod: for networks these would be connections that begin again, which Open vSwitch 3.1 does not survive in its userspace datapath
+// (assertion conn->conn_type == CT_CONN_TYPE_DEFAULT failed in conn_update_state()).
+func (p *ports) next() int {
+	if p.last < firstPort || p.last == lastPort {
+		p.last = firstPort
+	} else {
+		p.last++
+	}
+	return p.last
+}
+
+// connect opens a connection to an HTTP server from a port and waits for the first byte of its answer.
+func connect(ctx context.Context, address string, port int) (a attempt) {
 	a.began = time.Now()
 	defer func() { a.ended = time.Now() }()
-	dialer := net.Dialer{Deadline: a.began.Add(probeTimeout)}
+	dialer := net.Dialer{Deadline: a.began.Add(probeTimeout), LocalAddr: &net.TCPAddr{Port: port}}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		a.err = err
@@ -71,7 +89,7 @@ func connect(ctx context.Context, address string) (a attempt) {
 }
 
 // probe opens connections until an outcome, and returns its time.
-func probe(ctx context.Context, what, address string) (time.Time, error) {
+func probe(ctx context.Context, what, address string, from *ports) (time.Time, error) {
 	decide, ok := map[string]func() decision{"answered": answered, "blocked": blocked}[what]
 	if !ok {
 		return time.Time{}, fmt.Errorf("%q is not an outcome: choose answered or blocked", what)
@@ -86,8 +104,9 @@ func probe(ctx context.Context, what, address string) (time.Time, error) {
 		case <-ctx.Done():
 			return time.Time{}, fmt.Errorf("%s is not %s: %w", address, what, ctx.Err())
 		case <-tick.C:
+			port := from.next()
 			go func() {
-				a := connect(ctx, address)
+				a := connect(ctx, address, port)
 				select {
 				case attempts <- a:
 				case <-ctx.Done():
