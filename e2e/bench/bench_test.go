@@ -50,7 +50,7 @@ func (r cniResult) report(b *testing.B) {
 // cniPods is the number of pods whose networks are added and deleted.
 const cniPods = 100
 
-// BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, beside the plugins of flannel called by hand in
+// BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, beside the plugins of flannel called directly in
 // the same run.
 func BenchmarkCNI(b *testing.B) {
 	file := podsFile{Pods: waitingPods(b, lab.Namespace(b), cniPods, nil)}.write(b, "netbench-pods.json")

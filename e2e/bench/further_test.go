@@ -18,11 +18,11 @@ import (
 const furtherPods = 40
 
 // BenchmarkCNIFurtherNetworks measures additions and deletions of the networks of pods that ask for one or two further ones, of macvlan
-// with static addresses, beside the plugins of flannel and those of the networks called by hand and one write to the API in the same run.
+// with static addresses, beside the plugins of flannel and those of the networks called directly and one write to the API in the same run.
 func BenchmarkCNIFurtherNetworks(b *testing.B) {
 	for _, networks := range []int{1, 2} {
 		b.Run(fmt.Sprintf("networks=%d", networks), func(b *testing.B) {
-			file := askingPods(b, networks)
+			file := requestingPods(b, networks)
 			warmUp(b, file)
 			for _, parallel := range []int{1, 10, furtherPods} {
 				b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
@@ -52,8 +52,8 @@ func apiServerOfNodes(b *testing.B) string {
 	return "https://" + net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
 }
 
-// askingPods creates pods that ask for networks, and returns the file that describes them for netbench.
-func askingPods(b *testing.B, networks int) string {
+// requestingPods creates pods that ask for networks, and returns the file that describes them for netbench.
+func requestingPods(b *testing.B, networks int) string {
 	b.Helper()
 	ns := lab.Namespace(b)
 	var asked podsFile

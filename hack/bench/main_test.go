@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestALineOfGoTestIsReadWithAllItsFigures(t *testing.T) {
+func TestParseBenchmarkLine(t *testing.T) {
 	r, ok := parse("internal/x", "BenchmarkOperator/field-changed-2   1   0.5 p50-ms  93.0 p99-ms")
 	want := result{directory: "internal/x", name: "Operator/field-changed", units: []string{"p50-ms", "p99-ms"}, figures: map[string]float64{"p50-ms": 0.5, "p99-ms": 93}}
 	if diff := cmp.Diff(want, r, cmp.AllowUnexported(result{})); !ok || diff != "" {
@@ -58,7 +58,7 @@ func TestEachNetworkHasATable(t *testing.T) {
 	}
 }
 
-func TestAFigureStandsBesideWhatItIsComparedWith(t *testing.T) {
+func TestResultsAreComparedWithGoalsAndPeers(t *testing.T) {
 	for _, c := range []struct{ why, line, want string }{
 		{"a goal that is reached", "BenchmarkOperator/field-changed-2 1 93 p99-ms", "| 93 ms | 150 ms | 28 s, peer | 301 × |"},
 		{"a goal that is missed is marked", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
@@ -74,7 +74,7 @@ func TestAFigureStandsBesideWhatItIsComparedWith(t *testing.T) {
 	}
 }
 
-func TestEveryComparisonNamesABenchmarkThatExists(t *testing.T) {
+func TestEveryComparisonNamesAnExistingBenchmark(t *testing.T) {
 	directories, err := withBenchmarks("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestEveryComparisonNamesABenchmarkThatExists(t *testing.T) {
 	}
 }
 
-func TestABenchmarkThatFailsFailsTheRun(t *testing.T) {
+func TestFailedBenchmarkFailsTheRun(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"go.mod":    "module x\n\ngo 1.26\n",

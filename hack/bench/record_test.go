@@ -17,7 +17,7 @@ func line(t *testing.T, text string) result {
 	return r
 }
 
-func TestAFigureOutsideOfAFactorOfThreeIsADeviation(t *testing.T) {
+func TestResultBeyondAFactorOfThreeIsADeviation(t *testing.T) {
 	const benchmark, unit = "BenchmarkOperator/field-changed-2 1 ", " p99-ms"
 	old := record{}.with([]result{line(t, benchmark+"90"+unit), line(t, "BenchmarkOperator/idle-2 1 0 reads/min")}, time.Time{}, 0)
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestAFigureOutsideOfAFactorOfThreeIsADeviation(t *testing.T) {
 	}
 }
 
-func TestARecordKeepsWhatARunHasNotMeasured(t *testing.T) {
+func TestRecordKeepsResultsOfEarlierRuns(t *testing.T) {
 	old := record{}.with([]result{line(t, "BenchmarkA-2 1 1 s"), line(t, "BenchmarkB-2 1 2 s")}, time.Time{}, 0)
 	merged := old.with([]result{line(t, "BenchmarkB-2 1 3 s")}, time.Time{}, 0).results()
 	if len(merged) != 2 || merged[0].figures["s"] != 1 || merged[1].figures["s"] != 3 {
@@ -81,7 +81,7 @@ func TestNetworksAreRecordedSeparately(t *testing.T) {
 	}
 }
 
-func TestARecordIsWrittenReadAndShown(t *testing.T) {
+func TestRecordRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "recorded.json"), filepath.Join(dir, "page.md")
 	if err := os.WriteFile(page, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600); err != nil {

@@ -19,7 +19,7 @@ type plugin struct {
 	list *libcni.NetworkConfigList
 	pods *pods
 	// floor invokes the plugins of flannel without libcni.
-	floor *byHand
+	floor *direct
 }
 
 // newPlugin reads the node's configuration. The plugins of the floor are in the directory chain.
@@ -36,7 +36,7 @@ func newPlugin(p *pods, chain string) (*plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	floor, err := newByHand(p, chain)
+	floor, err := newDirect(p, chain)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,10 @@ const pluginDir = "/opt/cni/bin"
 // floorBridge is the name of the bridge of the floor, and of its network.
 const floorBridge = "netbench0"
 
-// byHand invokes the plugins with which flannel attaches a pod (bridge with host-local, portmap) directly, one after the other, each with
+// direct invokes the plugins with which flannel attaches a pod (bridge with host-local, portmap) directly, one after the other, each with
 // its configuration on standard input, without libcni, cache or validation. Its duration is the minimum that an ADD can take with
 // standard plugins. It has a bridge and addresses of its own, so that it runs on a node with any network.
-type byHand struct {
+type direct struct {
 	pods *pods
 	// dir is the directory of the plugins; those of further networks are in pluginDir.
 	dir     string
@@ -33,13 +33,13 @@ type byHand struct {
 	write func(ctx context.Context, id string) error
 }
 
-// newByHand returns the floor for pods, with the plugins in a directory.
-func newByHand(p *pods, dir string) (*byHand, error) {
+// newDirect returns the floor for pods, with the plugins in a directory.
+func newDirect(p *pods, dir string) (*direct, error) {
 	write, err := p.writer()
 	if err != nil {
 		return nil, err
 	}
-	return &byHand{pods: p, dir: dir, write: write, plugins: []map[string]any{
+	return &direct{pods: p, dir: dir, write: write, plugins: []map[string]any{
 		{
 			"type": "bridge", "bridge": floorBridge, "isGateway": true, "isDefaultGateway": true, "forceAddress": true, "hairpinMode": true, "mtu": 1500,
 			// The addresses are those that are reserved for benchmarks.
@@ -50,7 +50,7 @@ func newByHand(p *pods, dir string) (*byHand, error) {
 }
 
 // attach invokes ADD of each plugin with the result of the previous one, and then of each further network, on the interfaces net1, net2, and so on.
-func (p *byHand) attach(ctx context.Context, i int, path string) error {
+func (p *direct) attach(ctx context.Context, i int, path string) error {
 	var result json.RawMessage
 	for _, plugin := range p.plugins {
 		out, err := p.call(ctx, p.dir, "ADD", sandbox(i), path, "eth0", plugin, result)
@@ -71,7 +71,7 @@ func (p *byHand) attach(ctx context.Context, i int, path string) error {
 }
 
 // detach invokes DEL of each plugin in reverse order.
-func (p *byHand) detach(ctx context.Context, i int, path string) error {
+func (p *direct) detach(ctx context.Context, i int, path string) error {
 	for n, plugin := range slices.Backward(p.pods.Plugins) {
 		if _, err := p.call(ctx, pluginDir, "DEL", sandbox(i), path, fmt.Sprintf("net%d", n+1), plugin, nil); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (p *byHand) detach(ctx context.Context, i int, path string) error {
 }
 
 // remove deletes the bridge.
-func (p *byHand) remove() error {
+func (p *direct) remove() error {
 	link, err := netlink.LinkByName(floorBridge)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return nil
@@ -97,7 +97,7 @@ func (p *byHand) remove() error {
 	return netlink.LinkDel(link)
 }
 
-func (p *byHand) call(ctx context.Context, dir, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
+func (p *direct) call(ctx context.Context, dir, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
 	kind, _ := plugin["type"].(string)
 	conf := map[string]any{"cniVersion": "1.0.0", "name": floorBridge}
 	maps.Copy(conf, plugin)
