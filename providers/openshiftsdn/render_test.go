@@ -173,7 +173,7 @@ func TestDaemonSetsAreUpdatedOneAfterTheOther(t *testing.T) {
 		{"... and not for what the DaemonSet controller has not seen yet", "v1.1.0", func(ovs, _, _ *appsv1.DaemonSet) { at("v1.2.0", ovs); ovs.Generation = 2 }, names[1:], "ovs on 3 of 3 nodes"},
 		{"... and ends with the controller", "v1.1.0", func(ovs, sdn, _ *appsv1.DaemonSet) { at("v1.2.0", ovs, sdn) }, nil, ""},
 		{"a downgrade begins with the controller", "v1.3.0", nil, names[:2], "waits for version v1.2.0 of sdn-controller on 3 of 3 nodes before it replaces sdn"},
-		{"... goes on with agents", "v1.3.0", func(_, _, controller *appsv1.DaemonSet) { at("v1.2.0", controller) }, names[:1], "waits for version v1.2.0 of sdn on 3 of 3 nodes before it replaces ovs"},
+		{"... continues with agents", "v1.3.0", func(_, _, controller *appsv1.DaemonSet) { at("v1.2.0", controller) }, names[:1], "waits for version v1.2.0 of sdn on 3 of 3 nodes before it replaces ovs"},
 		{"... and ends with Open vSwitch", "v1.3.0", func(_, sdn, controller *appsv1.DaemonSet) { at("v1.2.0", sdn, controller) }, nil, ""},
 		{"nothing has changed", "v1.2.0", nil, nil, ""},
 		{"a change of settings has no order", "v1.2.0", func(ovs, _, _ *appsv1.DaemonSet) { ovs.Status.UpdatedNumberScheduled = 0 }, nil, ""},

@@ -56,7 +56,7 @@ type ports struct{ last int }
 const firstPort, lastPort = 10000, 60000
 
 // next returns a port that was not used for minutes. The kernel would reuse ports of connections to other addresses, which by way of a Service may have
-// reached the same pod: for networks these would be connections that begin again, which Open vSwitch 3.1 does not survive in its userspace datapath
+// reached the same pod: for networks these would be repeated connections, which Open vSwitch 3.1 does not survive in its userspace datapath
 // (assertion conn->conn_type == CT_CONN_TYPE_DEFAULT failed in conn_update_state()).
 func (p *ports) next() int {
 	if p.last < firstPort || p.last == lastPort {

@@ -112,7 +112,7 @@ func TestErrorsAreEventsOnTheObject(t *testing.T) {
 			}
 		}
 	}
-	want("no node has reported; what is wrong everywhere is known",
+	want("no node has reported; errors that do not depend on nodes are known",
 		`broken InvalidNetworkAttachmentDefinition: spec.config.type: Invalid value: "multus-shim": cannot be used in a definition; name the plugin that makes the interface, at 2:3; pods that ask for the network do not start. To resolve, `,
 		`policy InvalidMultiNetworkPolicy: metadata.annotations[k8s.v1.cni.cncf.io/policy-for][0]: Invalid value: "A!"`)
 	want("nothing has changed")

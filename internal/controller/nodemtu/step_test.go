@@ -57,7 +57,7 @@ func TestStep(t *testing.T) {
 			remove: 1, least: 1400, settled: 1400, write: true},
 		{reason: "the first answer starts the wait for the others", in: input{nodes: nodesNamed("a", "b"), probes: []probe{answered("a", 1500), running("b", time.Second)}},
 			remove: 1, least: 1500, write: true, requeueAfter: hostmtu.SettleAfter},
-		{reason: "which is not for ever", in: input{nodes: nodesNamed("a", "b", "c"), probes: []probe{running("c", time.Second)}, record: known(0, map[string]int{"a": 1500, "b": 1500})},
+		{reason: "which has a limit", in: input{nodes: nodesNamed("a", "b", "c"), probes: []probe{running("c", time.Second)}, record: known(0, map[string]int{"a": 1500, "b": 1500})},
 			least: 1500, settled: 1500, write: true, requeueAfter: probeTimeout - time.Second},
 		{reason: "a single answer waits until the others have been tried", in: input{nodes: nodesNamed("a", "b"), probes: []probe{running("b", time.Minute)}, record: known(0, map[string]int{"a": 9000})},
 			least: 9000, requeueAfter: probeTimeout - time.Minute},

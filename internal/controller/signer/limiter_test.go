@@ -38,7 +38,7 @@ func TestOnlyRequestersOfManyRequestsAreThrottled(t *testing.T) {
 		t.Errorf("another one waits until %s", at)
 	}
 	if at := l.reserve("flood", now.Add(2*time.Hour)); at.After(now.Add(2 * time.Hour)) {
-		t.Error("it waits for ever")
+		t.Error("it waits without a limit")
 	}
 	l.reserve("other", now.Add(4*time.Hour))
 	if len(l.next) != 1 {

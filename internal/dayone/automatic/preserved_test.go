@@ -49,7 +49,7 @@ func TestWhatConfigureOVSKeepsIsKept(t *testing.T) {
 		"the default route wins over others":                            *made.Document.Routes.Config[0].Metric == 48,
 		"and the second bridge's comes next":                            *extra.IPv4.AutoRouteMetric == 49,
 		"the bond keeps ports and options":                              slices.Equal(bond.Bond.Port, []string{"p1", "p2"}) && bond.Bond.Options.LACPRate == "fast",
-		"OVN finds one way out, and is told which":                      slices.Equal(uplinks, []string{"eth0"}) && *bridge.OVSDB.ExternalIDs["bridge-uplink"] == "eth0",
+		"OVN finds one uplink, and its name":                            slices.Equal(uplinks, []string{"eth0"}) && *bridge.OVSDB.ExternalIDs["bridge-uplink"] == "eth0",
 		"patch ports of OVN are not changed":                            nmstate.Is(bridge.OVSBridge.AllowExtraPatchPorts),
 		"the bridge comes first, and its interface after its own ports": place("br-ex-br") < place("eth0") && place("br-ex-port") < place("br-ex-if"),
 		"the card gives its addresses up":                               !bond.IPv4.On() && !bond.IPv6.On(),

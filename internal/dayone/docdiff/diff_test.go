@@ -59,7 +59,7 @@ func TestADocumentDiffersFromNothingInAllThatItSays(t *testing.T) {
 	}
 	for _, d := range differences {
 		if d.From != "" {
-			t.Errorf("%s was not there", d)
+			t.Errorf("%s was missing", d)
 		}
 	}
 }

@@ -89,10 +89,10 @@ func TestPartsOfAnImageAreServed(t *testing.T) {
 		t.Errorf("beyond the end: %s", res.Status)
 	}
 	if res, part := l.get("GET", url, "Range", "bytes=0-9", "If-Range", tag); res.StatusCode != http.StatusPartialContent || len(part) != 10 {
-		t.Errorf("a download that goes on: %s", res.Status)
+		t.Errorf("a continued download: %s", res.Status)
 	}
 	if res, part := l.get("GET", url, "Range", "bytes=0-9", "If-Range", `"other"`); res.StatusCode != http.StatusOK || len(part) != size {
-		t.Errorf("a download of something else begins again: %s", res.Status)
+		t.Errorf("a download of something else: %s", res.Status)
 	}
 	if res, _ := l.get("HEAD", url); res.StatusCode != http.StatusOK || res.ContentLength != int64(size) {
 		t.Errorf("HEAD: %s, %d bytes", res.Status, res.ContentLength)

@@ -11,7 +11,7 @@ import (
 func TestFolderIsMadeWhatItWas(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "system-connections")
 	if changed, err := writeDirectory(dir, nil); err != nil || changed {
-		t.Fatalf("a directory that is not there has nothing to restore: %t, %v", changed, err)
+		t.Fatalf("a missing directory has nothing to restore: %t, %v", changed, err)
 	}
 	want := map[string][]byte{"a.nmconnection": []byte("a"), "b.nmconnection": []byte("b")}
 	if changed, err := writeDirectory(dir, want); err != nil || !changed {

@@ -33,7 +33,7 @@ func TestKeyfileEdits(t *testing.T) {
 	k.set("connection", "id", "other")                 // one that is there
 	k.set("tun", "mode", "2")                          // a new section
 	k.remove("ipv4", "address0")
-	k.remove("ipv6", "method") // not there
+	k.remove("ipv6", "method") // missing
 	k.drop("ethernet", "bond")
 	want := `[connection]
 autoconnect=true
@@ -55,6 +55,6 @@ mode=2
 		t.Errorf("the type is read as %q", got)
 	}
 	if got := k.get("bond", "mode"); got != "" {
-		t.Errorf("a key that is not there is read as %q", got)
+		t.Errorf("a missing key is read as %q", got)
 	}
 }

@@ -107,7 +107,7 @@ func TestDevicesAndProfilesAreFound(t *testing.T) {
 		t.Errorf("the device is %+v", d)
 	}
 	if _, ok := v.profile("2"); ok {
-		t.Error("a profile is found that is not there")
+		t.Error("a missing profile is found")
 	}
 	if _, ok := v.activeOf("2"); ok {
 		t.Error("what is on its way down counts as active")

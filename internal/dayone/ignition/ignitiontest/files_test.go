@@ -26,7 +26,7 @@ func TestContentsOfEveryFormAreRead(t *testing.T) {
 		{"not compressed at all", ptr("data:,x"), ptr("gzip"), "", "uncompress"},
 		{"cut off", ptr("data:;base64,H4sIAAAAAAAA/8tIzcnJ"), ptr("gzip"), "", "uncompress"},
 		{"bad base64", ptr("data:;base64,*"), nil, "", "decode"},
-		{"not there", ptr("https://example.com/x"), nil, "", "not here"},
+		{"missing", ptr("https://example.com/x"), nil, "", "not here"},
 	} {
 		got, err := Content(types.Resource{Source: c.source, Compression: c.compress})
 		if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
