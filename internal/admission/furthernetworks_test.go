@@ -78,7 +78,9 @@ func TestAClusterWithoutMultipleNetworksRefusesNoAnnotation(t *testing.T) {
 }
 
 func TestWithoutIsolationPodsMayAskForAllNetworks(t *testing.T) {
-	d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) { s.MultiNetwork = &operatorv1.MultiNetworkConfig{NamespaceIsolation: new(false)} }))
+	d := newServer(t, inUse(func(s *operatorv1.NetworkSpec) {
+		s.MultiNetwork = &operatorv1.MultiNetworkConfig{NamespaceIsolation: new(false)}
+	}))
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace(t), Name: "asks", Annotations: map[string]string{wire.AnnotationNetworks: "other/b"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a:1"}}}}
 	if err := d.Client.Create(t.Context(), p, client.DryRunAll); err != nil {
