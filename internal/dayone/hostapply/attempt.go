@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // attempt carries out a change with a prepared journal entry: it applies, verifies and commits it, or rolls back.
@@ -62,7 +63,7 @@ func (e *Engine) applyAndVerify(ctx context.Context, change Change, j entry) ([]
 func (e *Engine) finish(j entry) error {
 	if e.Applied != "" && !j.Source.Automatic && j.Rejected == nil {
 		e.step("write marker")
-		if err := writeFile(e.Applied, j.Content, 0o644); err != nil {
+		if err := durable.WriteFile(e.Applied, j.Content, 0o644); err != nil {
 			return fmt.Errorf("write marker: %w", err)
 		}
 	}

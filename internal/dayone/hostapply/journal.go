@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // stage is the stage of a change. It is written to disk before the first operation of the stage.
@@ -91,7 +92,7 @@ func (e *Engine) open() (*entry, error) {
 // closeJournal removes the journal.
 func (e *Engine) closeJournal() error {
 	e.step("close journal")
-	if err := removeFile(e.journalPath()); err != nil {
+	if err := durable.Remove(e.journalPath()); err != nil {
 		return fmt.Errorf("remove journal: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // passRequest writes this node's unanswered request, if there is one, to the file that a systemd path unit on the host watches. It waits until the host has
@@ -39,7 +40,7 @@ func (c *Courier) passRequest(report nodereport.Report) error {
 	if bytes.Equal(c.passed, content) && c.Now().Sub(c.passedAt) < c.RequestInterval {
 		return nil
 	}
-	if err := replace(c.Request, content); err != nil {
+	if err := durable.WriteFile(c.Request, content, fileMode); err != nil {
 		return fmt.Errorf("pass the request to the host: %w", err)
 	}
 	c.passed, c.passedAt = content, c.Now()

@@ -10,11 +10,15 @@ import (
 	"path/filepath"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // copiedFile is the name of the list of copied files, in the directory on the host. Only listed files are removed. The name begins with a dot, because
 // readers of the directory skip such files.
 const copiedFile = ".brought"
+
+// fileMode is the mode of files on the host.
+const fileMode = 0o644
 
 // sync copies the files of From to the directory on the host, and removes copied files that are no longer in From. It keeps all other files, unless they
 // have the name of a file in From.
@@ -67,7 +71,7 @@ func (c *Courier) copyFile(file placement.File) error {
 	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, file.Content) {
 		return nil
 	}
-	if err := replace(path, file.Content); err != nil {
+	if err := durable.WriteFile(path, file.Content, fileMode); err != nil {
 		return fmt.Errorf("copy %s: %w", file.Name, err)
 	}
 	c.Log.Info("copied", "file", file.Name)
@@ -103,7 +107,7 @@ func (c *Courier) saveCopied(names []string) error {
 	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, content) {
 		return nil
 	}
-	if err := replace(path, content); err != nil {
+	if err := durable.WriteFile(path, content, fileMode); err != nil {
 		return fmt.Errorf("write list of copied files: %w", err)
 	}
 	return nil
@@ -118,26 +122,4 @@ func union(a, b []string) []string {
 		}
 	}
 	return all
-}
-
-// replace writes a file atomically: a reader, even after a power failure, finds the old or the new content.
-func replace(path string, content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // fails if the file was renamed
-	_, err = temporary.Write(content)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
-		return err
-	}
-	directory, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
 }

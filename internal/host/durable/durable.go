@@ -49,6 +49,17 @@ func fill(f *os.File, from io.Reader, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
+// Remove removes a file, so that it stays removed after a power failure. A file that does not exist is no error.
+func Remove(name string) error {
+	if err := os.Remove(name); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("remove file: %w", err)
+	}
+	return syncDir(filepath.Dir(name))
+}
+
 // syncDir makes a rename survive a power failure.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

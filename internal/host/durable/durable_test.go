@@ -37,6 +37,31 @@ func TestFileIsReplacedAtomically(t *testing.T) {
 	}
 }
 
+func TestRemovedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := durable.WriteFile(file, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range []string{"a file", "a file that does not exist"} {
+		if err := durable.Remove(file); err != nil {
+			t.Errorf("%s: %v", why, err)
+		}
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	if err := durable.Remove(filepath.Join(file, "in", "no", "directory")); err != nil {
+		t.Errorf("a file in a directory that does not exist: %v", err)
+	}
+	dir := filepath.Dir(file)
+	if err := durable.WriteFile(filepath.Join(dir, "full", "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.Remove(filepath.Join(dir, "full")); err == nil {
+		t.Error("a directory with files is removed")
+	}
+}
+
 func TestUnchangedFileIsNotWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	for i, want := range []struct {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // Kind is the kind of a backend.
@@ -87,14 +89,5 @@ func Remember(dir string, k Kind) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".backend-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
-	_, err = f.WriteString(string(k) + "\n")
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return durable.WriteFile(path, []byte(k+"\n"), 0o600)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // Install copies the binary, the units and NetworkManager's configuration below root, and enables the units according to their [Install] sections. It
@@ -91,17 +92,5 @@ func write(to string, data []byte, mode fs.FileMode) error {
 	if old, err := os.ReadFile(to); err == nil && string(old) == string(data) {
 		return os.Chmod(to, mode)
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(to), ".host-network-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), to)
+	return durable.WriteFile(to, data, mode)
 }

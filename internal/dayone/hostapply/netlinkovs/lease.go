@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/dhcp"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // record is an active lease.
@@ -46,14 +47,10 @@ func (b *Backend) writeRecords(all map[string]record) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(b.Leases, 0o755); err != nil {
-		return err
-	}
-	partial := b.recordsPath() + ".new"
-	if err := os.WriteFile(partial, data, 0o600); err != nil {
+	if err := durable.WriteFile(b.recordsPath(), data, 0o600); err != nil {
 		return fmt.Errorf("write leases: %w", err)
 	}
-	return os.Rename(partial, b.recordsPath())
+	return nil
 }
 
 // dropLeases removes the records of links that should have no lease, so that they are not renewed.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // writeResolvConf writes resolv.conf(5).
@@ -43,13 +44,8 @@ func restoreFile(path string, data []byte) error {
 		}
 		return nil
 	}
-	partial := path + ".host-network"
-	if err := os.WriteFile(partial, data, 0o644); err != nil {
-		return err
-	}
-	err := os.Rename(partial, path)
+	err := durable.WriteFile(path, data, 0o644)
 	if errors.Is(err, syscall.EBUSY) {
-		_ = os.Remove(partial)
 		return os.WriteFile(path, data, 0o644)
 	}
 	return err

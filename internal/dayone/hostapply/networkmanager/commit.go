@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // Commit implements hostapply.Backend. It destroys the checkpoint first, which could otherwise be rolled back during the commit. It removes other profiles of
@@ -62,9 +63,6 @@ func (b *Backend) persist(ctx context.Context, p plan) error {
 			return fmt.Errorf("keep a profile: %w", err)
 		}
 	}
-	if err := syncDirectory(b.Etc); err != nil {
-		return fmt.Errorf("keep profiles: %w", err)
-	}
 	for _, q := range p.profiles {
 		if err := b.moveLate(q, p.late(q)); err != nil {
 			return fmt.Errorf("remove a staged profile: %w", err)
@@ -72,12 +70,9 @@ func (b *Backend) persist(ctx context.Context, p plan) error {
 	}
 	for _, path := range obsolete {
 		b.Log.Info("removing a profile that the document replaces", "file", path)
-		if err := removeKeyfile(filepath.Dir(path), filepath.Base(path)); err != nil {
+		if err := durable.Remove(path); err != nil {
 			return fmt.Errorf("remove a replaced profile: %w", err)
 		}
-	}
-	if err := syncDirectory(b.Etc); err != nil {
-		return fmt.Errorf("keep profiles: %w", err)
 	}
 	return b.Bus.Reload(ctx)
 }
@@ -85,7 +80,7 @@ func (b *Backend) persist(ctx context.Context, p plan) error {
 // moveLate removes the staged copy of a profile on disk. A late profile is moved from disk to memory instead.
 func (b *Backend) moveLate(q profile, late bool) error {
 	if !late {
-		return removeKeyfile(b.Run, q.file)
+		return durable.Remove(filepath.Join(b.Run, q.file))
 	}
 	if _, err := os.Stat(filepath.Join(b.Etc, q.file)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -93,7 +88,7 @@ func (b *Backend) moveLate(q profile, late bool) error {
 	if err := writeKeyfile(b.Run, q.file, []byte(q.content)); err != nil {
 		return err
 	}
-	return removeKeyfile(b.Etc, q.file)
+	return durable.Remove(filepath.Join(b.Etc, q.file))
 }
 
 // obsolete returns the keyfiles of other profiles for the document's interfaces.

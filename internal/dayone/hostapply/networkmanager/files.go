@@ -2,11 +2,12 @@ package networkmanager
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // keyfileMode is the only mode that NetworkManager accepts, since keyfiles may have secrets.
@@ -46,7 +47,7 @@ func writeDirectory(dir string, want map[string][]byte) (bool, error) {
 			continue
 		}
 		changed = true
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := durable.Remove(filepath.Join(dir, name)); err != nil {
 			return changed, err
 		}
 	}
@@ -59,44 +60,10 @@ func writeDirectory(dir string, want map[string][]byte) (bool, error) {
 			return changed, err
 		}
 	}
-	if !changed {
-		return false, nil
-	}
-	return true, syncDirectory(dir)
+	return changed, nil
 }
 
-// writeKeyfile writes a keyfile atomically: a reader, even after a power failure, finds the old or the new content.
+// writeKeyfile replaces a keyfile. NetworkManager ignores its temporary file, whose name begins with a dot.
 func writeKeyfile(dir, name string, content []byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".host-network-") // mode 0600, and a name that NetworkManager ignores
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Chmod(keyfileMode), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
-}
-
-func removeKeyfile(dir, name string) error {
-	if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// syncDirectory syncs a directory, which may be missing.
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.WriteFile(filepath.Join(dir, name), content, keyfileMode)
 }
