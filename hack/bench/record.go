@@ -37,7 +37,7 @@ type recordedNetwork struct {
 	Network string `json:"network"`
 	Machine string `json:"machine"`
 	Date    string `json:"date"`
-	// Load is the load average of the minute before it.
+	// Load is the load average of the minute before it; 0 if it is unknown.
 	Load float64 `json:"load"`
 }
 
@@ -123,11 +123,11 @@ func (r record) deviations(measured []result) []string {
 	var out []string
 	for _, network := range networksOf(measured) {
 		before := map[string]result{}
-		for _, old := range on(network, r.results()) {
+		for _, old := range ofNetwork(network, r.results()) {
 			before[old.name] = old
 		}
 		for _, c := range comparisons() {
-			now := on(network, measured)
+			now := ofNetwork(network, measured)
 			i := slices.IndexFunc(now, func(m result) bool { return m.name == c.benchmark })
 			old, recorded := before[c.benchmark].figures[c.unit]
 			if i < 0 || !recorded {
@@ -194,17 +194,15 @@ func (r record) shownIn(page string) (string, error) {
 	return before + beginMark + "\n" + text + "\n" + endMark + after, nil
 }
 
-// busy is the load average above which other processes disturb a run.
-const busy = 1
-
-// notes are sentences about the recordings on networks: their date and machine, and its load if other processes used it.
+// notes describe the recordings on networks: their date, the machine, and its load average if it is known.
 func (r record) notes() map[string]string {
 	notes := map[string]string{}
 	for _, n := range r.Networks {
-		notes[n.Network] = fmt.Sprintf("%s, %s.", n.Date, n.Machine)
-		if n.Load > busy {
-			notes[n.Network] += fmt.Sprintf(" Other processes used the same CPUs: the load average was %s before the run.", short(n.Load))
+		note := n.Date + ", " + n.Machine
+		if n.Load > 0 {
+			note += ", load average before the run " + short(n.Load)
 		}
+		notes[n.Network] = note + "."
 	}
 	return notes
 }

@@ -76,7 +76,7 @@ func TestNetworksAreRecordedSeparately(t *testing.T) {
 	if !strings.HasPrefix(notes["One"], "2026-01-04, ") || !strings.HasPrefix(notes["Two"], "2026-01-03, ") {
 		t.Errorf("%q", notes)
 	}
-	if strings.Contains(notes["One"], "load") || !strings.HasSuffix(notes["Two"], "the load average was 7 before the run.") {
+	if strings.Contains(notes["One"], "load") || !strings.HasSuffix(notes["Two"], ", load average before the run 7.") {
 		t.Errorf("%q", notes)
 	}
 }

@@ -58,8 +58,8 @@ func networksOf(all []result) []string {
 	return slices.Compact(networks)
 }
 
-// on returns the results of one network.
-func on(network string, all []result) []result {
+// ofNetwork returns the results of one network.
+func ofNetwork(network string, all []result) []result {
 	var out []result
 	for _, r := range all {
 		if r.network == network {

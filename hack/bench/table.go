@@ -15,7 +15,7 @@ func table(all []result, notes map[string]string) string {
 		if note := notes[network]; note != "" {
 			out.WriteString(note + "\n\n")
 		}
-		out.WriteString(section(on(network, all)))
+		out.WriteString(section(ofNetwork(network, all)))
 	}
 	return out.String()
 }
