@@ -159,6 +159,7 @@ func Run(ctx context.Context, o Options) error {
 	if d.objects, err = newObjects(o.API, client, o.Node, o.Config.Mode, d.reprogram.Fire); err != nil {
 		return err
 	}
+	d.metrics.silence(d.watches())
 	if err := d.load(); err != nil {
 		o.Log.Warn("the state of an earlier process is ignored", "error", err)
 	}

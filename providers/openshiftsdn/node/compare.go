@@ -31,10 +31,17 @@ const (
 	wayOutAgent    = "the log of the agent (container sdn of the sdn pod on the node) has the reason; restarting the pod makes it apply everything again"
 )
 
-// serveComparison responds with the differences that persist for repairTime.
+// serveComparison responds with the differences that persist for repairTime, and with the objects that the agent's caches lack.
 func (d *daemon) serveComparison(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), compareTimeout)
 	defer cancel()
+	var stale []agentconfig.Difference
+	var notes []string
+	listed := make(chan struct{})
+	go func() {
+		defer close(listed)
+		stale, notes = d.staleDifferences(ctx, catchUpTime)
+	}()
 	c, err := d.compare(ctx)
 	if err == nil && len(c.Differences) > 0 {
 		agent.Pause(ctx, repairTime, nil)
@@ -43,6 +50,8 @@ func (d *daemon) serveComparison(w http.ResponseWriter, r *http.Request) {
 			c.Differences = slices.DeleteFunc(c.Differences, func(now agentconfig.Difference) bool { return !slices.Contains(first, now) })
 		}
 	}
+	<-listed
+	c.Differences, c.Notes = append(c.Differences, stale...), append(c.Notes, notes...)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

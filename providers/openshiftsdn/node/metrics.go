@@ -57,6 +57,16 @@ func newMetrics(version string, d *daemon) *metrics {
 	return m
 }
 
+// silence adds a gauge for each watch.
+func (m *metrics) silence(watches []*watched) {
+	for _, w := range watches {
+		m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "openshift_sdn", Name: "watch_silence_seconds", ConstLabels: prometheus.Labels{"resource": w.resource},
+			Help: "Time since the API server has sent a list, an event or a bookmark of a resource. It sends a bookmark about once a minute.",
+		}, func() float64 { return w.silence().Seconds() }))
+	}
+}
+
 // labelled adds a counter with one label.
 func (m *metrics) labelled(name, help, label string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "openshift_sdn", Name: name, Help: help}, []string{label})

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -37,6 +38,8 @@ type objects struct {
 	// services and endpoints are used by the unidler only.
 	services, endpoints cache.Store
 	controllers         []cache.Controller
+	// watched has an entry for each controller.
+	watched []*watched
 	// version changes with every change of an object.
 	version *agent.Cell[int]
 	changed func()
@@ -88,6 +91,8 @@ func sdnClient(config *rest.Config) (rest.Interface, error) {
 // watch adds a watch, and returns its store.
 func (o *objects) watch(client cache.Getter, resource string, kind runtime.Object, where fields.Selector) cache.Store {
 	inner := cache.NewListWatchFromClient(client, resource, "", where)
+	of := &watched{resource: resource, client: client, where: where}
+	of.received()
 	name := strings.ToLower(reflect.TypeOf(kind).Elem().Name())
 	fire := func() {
 		o.recordChange(name)
@@ -101,14 +106,24 @@ func (o *objects) watch(client cache.Getter, resource string, kind runtime.Objec
 				o.mu.Lock()
 				defer o.mu.Unlock()
 				o.failures[resource] = err
+				if err == nil {
+					of.received()
+				}
 				return list, err
 			},
-			WatchFuncWithContext: inner.WatchFuncWithContext,
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				w, err := inner.WatchFuncWithContext(ctx, options)
+				if err != nil {
+					return nil, err
+				}
+				return of.counted(w), nil
+			},
 		},
 		ObjectType: kind, Transform: reduced,
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { fire() }, UpdateFunc: func(any, any) { fire() }, DeleteFunc: func(any) { fire() }},
 	})
-	o.controllers = append(o.controllers, controller)
+	of.store = store
+	o.controllers, o.watched = append(o.controllers, controller), append(o.watched, of)
 	return store
 }
 
