@@ -62,7 +62,7 @@ func TestResultsAreComparedWithGoalsAndPeers(t *testing.T) {
 	for _, c := range []struct{ why, line, want string }{
 		{"a goal that is reached", "BenchmarkOperator/field-changed-2 1 93 p99-ms", "| 93 ms | 150 ms | 28 s, peer | 301 × |"},
 		{"a goal that is missed is marked", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
-		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | none at all |"},
+		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | ∞ |"},
 		{"the other figure comes from the same run", "BenchmarkPodToPodAcrossNodes/one-CPU-2 1 15 pod-rtt-us 10 node-rtt-us", "| 15 µs | - | 10 µs, same run, nodes | 0.67 × |"},
 		{"a figure that a benchmark did not report is named", "BenchmarkOperator/restart-2 1 5 writes", "| not reported |"},
 		{"a benchmark that nothing is compared with is shown", "BenchmarkOther-2 1 5 ns/op", "| x `Other` | 0.005 µs |"},
