@@ -104,12 +104,16 @@ func TestPodsThatCannotHaveTheirNetworksDoNotStart(t *testing.T) {
 		name, networks, reason string
 		words                  []string
 	}{
-		{"isolated", other + "/theirs", "InvalidNetworks", []string{"namespaceIsolation"}},
+		{"isolated", `[{"name":"theirs","namespace":"` + other + `"}]`, "InvalidNetworks", []string{"namespaceIsolation"}},
 		{"missing", "nothing", "NoNetworkFound", []string{"nothing"}},
 		{"uplink", "uplink", "InvalidNetworks", []string{"eth0", "would lose it"}},
 		{"podnet", "podnet", "InvalidNetworks", []string{"cni0", "pod network"}},
 		{"nolink", "nolink", "InvalidNetworks", []string{ns + "/nolink", "worker-0", "eth7"}},
 		{"taken", "taken", "FailedAttachNetworks", []string{ns + "/taken", "macvlan", "unknown macvlan mode"}},
+	}
+	// The API server can read the short form.
+	if err := lab.Client.Create(t.Context(), asking(ns, "foreign", "worker-0", other+"/theirs")); err == nil || !strings.Contains(err.Error(), "further-networks-isolation") {
+		t.Errorf("a pod that asks for the network of another namespace: %v", err)
 	}
 	var pods []*corev1.Pod
 	for _, row := range rows {
