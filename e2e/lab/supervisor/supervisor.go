@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -130,7 +131,15 @@ func (s *Supervisor) signalDown(name string) (ended <-chan struct{}, err error) 
 		return nil, nil
 	}
 	r.status.State = Stopped
-	return r.ended, syscall.Kill(r.status.PID, syscall.SIGTERM)
+	return r.ended, kill(r.status.PID, syscall.SIGTERM)
+}
+
+// kill signals a process. One that has just been reaped, before its end is recorded, is no error.
+func kill(pid int, sig syscall.Signal) error {
+	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
 }
 
 // Signal sends a signal to the unit's process, which is restarted if it ends.
@@ -144,7 +153,7 @@ func (s *Supervisor) Signal(name string, sig syscall.Signal) error {
 	if r.status.PID == 0 {
 		return nil
 	}
-	if err := syscall.Kill(r.status.PID, sig); err != nil {
+	if err := kill(r.status.PID, sig); err != nil {
 		return fmt.Errorf("signal %s: %w", name, err)
 	}
 	return nil
