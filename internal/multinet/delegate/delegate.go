@@ -51,7 +51,7 @@ type plugin struct {
 
 // Wrap returns the shim's configuration around that of a network: a list, or a configuration with one plugin. It keeps the network name and CNI
 // version, so that the shim can remove pods that were attached without it. It also offers the newest version, of which runtimes that know it make use:
-// they call STATUS and GC, whatever the network's own plugins can do.
+// they call STATUS and GC even if the network's own plugins have neither.
 func Wrap(own []byte) ([]byte, error) {
 	if err := strictjson.Check(string(own)); err != nil {
 		return nil, fmt.Errorf("wrap CNI configuration: %w", err)
