@@ -161,16 +161,16 @@ func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 		}
 		// The plugin sbr moves routes to tables of their own.
 		routes, err := netlinkdump.All(func() ([]netlink.Route, error) {
-			return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+			return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 		})
 		if err != nil {
-			return fmt.Errorf("list routes of %s: %w", name, err)
+			return fmt.Errorf("list routes: %w", err)
 		}
 		for _, route := range want.Routes {
 			if rerouted && (isDefault(route.Dst, true) || isDefault(route.Dst, false)) {
 				continue
 			}
-			if !slices.ContainsFunc(routes, func(r netlink.Route) bool { return sameRoute(r, *route) }) {
+			if !slices.ContainsFunc(routes, func(r netlink.Route) bool { return sameRoute(r, *route, link.Attrs().Index) }) {
 				return fmt.Errorf("interface %s does not have the route to %s", name, route.Dst.String())
 			}
 		}
@@ -178,15 +178,18 @@ func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 	})
 }
 
-// sameRoute reports whether a route of the kernel is the one that a plugin has returned. A plugin that returns no gateway uses that of the address.
-func sameRoute(have netlink.Route, want types.Route) bool {
-	dst := have.Dst
-	if dst == nil { // the kernel's default route
-		return (isDefault(want.Dst, true) && have.Family == netlink.FAMILY_V4 || isDefault(want.Dst, false) && have.Family == netlink.FAMILY_V6) && sameGateway(have, want)
+// sameRoute reports whether a route of the kernel is the one that a plugin has returned for an interface. The kernel combines IPv6 routes of several
+// interfaces to one destination into one route with several next hops. A plugin that returns no gateway uses that of the address.
+func sameRoute(have netlink.Route, want types.Route, link int) bool {
+	if have.Dst == nil { // the kernel's default route
+		if !isDefault(want.Dst, have.Family == netlink.FAMILY_V4) {
+			return false
+		}
+	} else if !have.Dst.IP.Equal(want.Dst.IP.Mask(want.Dst.Mask)) || !bytes.Equal(have.Dst.Mask, want.Dst.Mask) {
+		return false
 	}
-	return dst.IP.Equal(want.Dst.IP.Mask(want.Dst.Mask)) && bytes.Equal(dst.Mask, want.Dst.Mask) && sameGateway(have, want)
-}
-
-func sameGateway(have netlink.Route, want types.Route) bool {
-	return want.GW == nil || want.GW.IsUnspecified() || have.Gw.Equal(want.GW)
+	hops := []*netlink.NexthopInfo{{LinkIndex: have.LinkIndex, Gw: have.Gw}}
+	return slices.ContainsFunc(append(hops, have.MultiPath...), func(hop *netlink.NexthopInfo) bool {
+		return hop.LinkIndex == link && (want.GW == nil || want.GW.IsUnspecified() || hop.Gw.Equal(want.GW))
+	})
 }

@@ -85,6 +85,25 @@ func TestAPodGetsRealInterfaces(t *testing.T) {
 	}
 }
 
+// TestCheckComparesRoutesPerInterface: plugins add a route beside that of another network, so that each is compared on its own interface.
+func TestCheckComparesRoutesPerInterface(t *testing.T) {
+	f := real(t)
+	f.plan.Attachments = []wire.Attachment{{Network: "ns/lan", Interface: "net1", List: json.RawMessage(`{"cniVersion":"0.3.1","name":"lan","plugins":[{"type":"macvlan","master":"up0",` +
+		`"ipam":{"type":"static","addresses":[{"address":"192.0.2.9/24","gateway":"192.0.2.1"},{"address":"2001:db8::9/64","gateway":"2001:db8::1"}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}]}`)}}
+	f.must(cniproto.Add, annotated)
+	f.must(cniproto.Check, annotated)
+	for family, route := range map[string]string{"-4": "0.0.0.0/0", "-6": "::/0"} {
+		if have := f.pod.Run("ip", family, "route", "show", "default"); !strings.Contains(have, "dev eth0") || !strings.Contains(have, "dev net1") {
+			t.Fatalf("default routes of both networks: %s", have)
+		}
+		f.pod.Run("ip", family, "route", "del", "default", "dev", "net1")
+		if _, err := f.do(cniproto.Check, annotated); err == nil || !strings.Contains(err.Error(), "net1 does not have the route to "+route) {
+			t.Errorf("CHECK without the default route %s: %v", family, err)
+		}
+		f.pod.Run("ip", family, "route", "append", "default", "via", map[string]string{"-4": "192.0.2.1", "-6": "2001:db8::1"}[family], "dev", "net1")
+	}
+}
+
 func TestDefaultRouteIsThatOfTheRequestingNetwork(t *testing.T) {
 	network := func(name, iface, addresses string) wire.Attachment {
 		return wire.Attachment{Network: name, Interface: iface, List: json.RawMessage(`{"cniVersion":"1.0.0","name":"` + iface + `","plugins":[{"type":"macvlan","master":"up0","ipam":{"type":"static",` + addresses + `}}]}`)}
