@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
@@ -111,6 +112,11 @@ func (c Configuration) DeleteBridge(ctx context.Context, name string) error {
 // EnsurePort creates or updates a port of a bridge, and waits until ovs-vswitchd has applied the change. It returns the error that ovs-vswitchd reports
 // for the interface.
 func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) error {
+	return c.ensurePort(ctx, bridge, p, nil)
+}
+
+// ensurePort is EnsurePort after other operations of the same transaction.
+func (c Configuration) ensurePort(ctx context.Context, bridge string, p Port, first []ovsdb.Operation) error {
 	exists, err := c.exists(ctx, "Port", p.Name)
 	if err != nil {
 		return err
@@ -130,7 +136,7 @@ func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) er
 			ovsdb.Mutate("Bridge", "ports", "insert", ovsdb.Set{ovsdb.Named("p")}, ovsdb.Equal("name", bridge)),
 		}
 	}
-	if err := c.commit(ctx, "port "+p.Name, operations); err != nil {
+	if err := c.commit(ctx, "port "+p.Name, slices.Concat(first, operations)); err != nil {
 		return err
 	}
 	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Interface", []string{"error"}, ovsdb.Equal("name", p.Name)))
@@ -145,16 +151,24 @@ func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) er
 
 // DeletePort deletes a port of a bridge. A missing port is no error.
 func (c Configuration) DeletePort(ctx context.Context, bridge, port string) error {
-	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Port", []string{"_uuid"}, ovsdb.Equal("name", port)))
+	ids, err := c.portIDs(ctx, port)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return c.commit(ctx, "port "+port, []ovsdb.Operation{ovsdb.Mutate("Bridge", "ports", "delete", ids, ovsdb.Equal("name", bridge))})
+}
+
+// portIDs returns the row of a port, as a set; it is empty if there is none.
+func (c Configuration) portIDs(ctx context.Context, name string) (ovsdb.Set, error) {
+	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Port", []string{"_uuid"}, ovsdb.Equal("name", name)))
 	if err != nil {
-		return fmt.Errorf("read port %s: %w", port, err)
+		return nil, fmt.Errorf("read port %s: %w", name, err)
 	}
-	if len(results[0].Rows) == 0 {
-		return nil
+	ids := ovsdb.Set{}
+	for _, row := range results[0].Rows {
+		ids = append(ids, row.UUID("_uuid"))
 	}
-	return c.commit(ctx, "port "+port, []ovsdb.Operation{
-		ovsdb.Mutate("Bridge", "ports", "delete", ovsdb.Set{results[0].Rows[0].UUID("_uuid")}, ovsdb.Equal("name", bridge)),
-	})
+	return ids, nil
 }
 
 func (c Configuration) exists(ctx context.Context, table, name string) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -202,6 +203,7 @@ func TestPodsOfTwoNodesTalkThroughTunnels(t *testing.T) {
 			t.Errorf("the pod still reaches others:\n%s", out)
 		}
 	})
+	t.Run("one port at all times has a claim", func(t *testing.T) { claimsAreExclusive(t, one) })
 	t.Run("what Open vSwitch cannot do is an error", func(t *testing.T) {
 		err := one.config.EnsurePort(t.Context(), "br-int", ovs.Port{Name: "missing"})
 		if err == nil || !strings.Contains(err.Error(), "missing: could not open network device") {
@@ -214,6 +216,64 @@ func TestPodsOfTwoNodesTalkThroughTunnels(t *testing.T) {
 			t.Errorf("a command that does not exist: %v", err)
 		}
 	})
+}
+
+// claimsAreExclusive replaces a port by another and back, as ADDs of two sandboxes of a pod do, while lost ports are restored.
+func claimsAreExclusive(t *testing.T, n *node) {
+	logical := ovs.Claim{"iface-id": "ns_moving"}
+	port := func(i int) ovs.Port {
+		return ovs.Port{Name: fmt.Sprintf("moving%d", i%2), ExternalIDs: logical}
+	}
+	inside := filepath.Base(n.underlay.Path())
+	run(t, "ip", "-n", inside, "link", "add", port(0).Name, "type", "veth", "peer", "name", port(1).Name)
+	n.must(n.config.ReplacePorts(t.Context(), "br-int", port(0), logical))
+
+	ended := make(chan struct{})
+	var others sync.WaitGroup
+	for i := range 2 {
+		others.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if _, err := n.config.EnsureClaimedPort(context.Background(), "br-int", port(i), logical); err != nil {
+					t.Errorf("restore: %v", err)
+				}
+			}
+		})
+	}
+	others.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			results, err := n.config.Client.Transact(context.Background(), "Open_vSwitch", ovsdb.Select("Interface", []string{"name"}, ovsdb.Includes("external_ids", ovsdb.Map(logical))))
+			if err != nil || len(results[0].Rows) != 1 {
+				t.Errorf("interfaces with the logical port: %v, %v", results, err)
+				return
+			}
+		}
+	})
+	for i := range 200 {
+		if err := n.config.ReplacePorts(t.Context(), "br-int", port(i), logical); err != nil {
+			t.Error(err)
+		}
+	}
+	close(ended)
+	others.Wait()
+
+	if restored, err := n.config.EnsureClaimedPort(t.Context(), "br-int", port(0), logical); err != nil || restored {
+		t.Errorf("a port whose claim another has: %v, %v", restored, err)
+	}
+	n.must(n.config.DeletePort(t.Context(), "br-int", port(1).Name))
+	if restored, err := n.config.EnsureClaimedPort(t.Context(), "br-int", port(0), logical); err != nil || !restored {
+		t.Errorf("a port whose claim no other has: %v, %v", restored, err)
+	}
+	n.must(n.config.DeletePort(t.Context(), "br-int", port(0).Name))
 }
 
 // survivesLinks has interfaces come and go where ovs-vswitchd is, as those of pods do, while a pod sends packets to an address. With a copy of

@@ -15,6 +15,9 @@ type Condition []any
 // Equal returns the condition that a column has a value.
 func Equal(column string, value any) Condition { return Condition{column, "==", value} }
 
+// Includes returns the condition that a set or map contains all elements of value.
+func Includes(column string, value any) Condition { return Condition{column, "includes", value} }
+
 // Is returns the condition that a row has a UUID.
 func Is(id UUID) Condition { return Equal("_uuid", id) }
 

@@ -157,23 +157,14 @@ func (d *daemon) timeoutError(ctx context.Context, pod cniserver.Pod, what strin
 	return err
 }
 
-// wire adds the interface to the bridge, and waits for its flows. It first removes the port of an earlier sandbox of the same pod, since policies select ports
-// by pod name.
+// wire adds the interface to the bridge, in place of those of earlier sandboxes of the pod, and waits for its flows.
 func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix, address netip.Addr, limits bandwidth.Limits) error {
 	port := podPort(c, block, address, limits)
-	for other, i := range d.vswitch.Interfaces() {
-		earlier := i.ExternalIDs[idNamespace] == port.ExternalIDs[idNamespace] && i.ExternalIDs[idName] == port.ExternalIDs[idName]
-		if other != port.Name && (earlier || i.ExternalIDs[idAddress] == address.String()) {
-			if err := d.vswitch.DeletePort(ctx, agentconfig.Bridge, other); err != nil {
-				return fmt.Errorf("remove the port of an earlier sandbox: %w", err)
-			}
-		}
-	}
 	configuration, err := d.vswitch.Configuration(ctx)
 	if err != nil {
 		return err
 	}
-	if err := configuration.EnsurePort(ctx, agentconfig.Bridge, port); err != nil {
+	if err := configuration.ReplacePorts(ctx, agentconfig.Bridge, port, podClaims(port)...); err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, flowsTimeout)
@@ -195,6 +186,14 @@ func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix,
 		return d.timeoutError(ctx, c.Pod(), "waited for the pod's rules of nftables", limited.Err())
 	}
 	return nil
+}
+
+// podClaims are what only one port may have: the name of a pod, by which policies select ports, and an address.
+func podClaims(p ovs.Port) []ovs.Claim {
+	return []ovs.Claim{
+		{idNamespace: p.ExternalIDs[idNamespace], idName: p.ExternalIDs[idName]},
+		{idAddress: p.ExternalIDs[idAddress]},
+	}
 }
 
 // Del implements cniserver.Handler. It releases the address last.

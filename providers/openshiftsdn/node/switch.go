@@ -254,7 +254,7 @@ func (d *daemon) locals() []local {
 	return out
 }
 
-// restore adds ports that are missing in Open vSwitch although the pods' links exist: the database was lost.
+// restore adds ports that are missing in Open vSwitch although the pods' links exist: the database was lost. A former sandbox of a pod gets no port.
 func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 	links, err := d.place.Links()
 	if err != nil {
@@ -270,7 +270,6 @@ func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 		d.repairs.Ensured("the ports of pods of bridge "+agentconfig.Bridge, fmt.Sprint(d.bridges), restored.Load())
 	}()
 	return d.server.Each(ctx, lost, func(ctx context.Context, c cniserver.Call) error {
-		restored.Store(true)
 		given, err := d.addresses.of(c.ContainerID, c.IfName)
 		if err != nil {
 			return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
@@ -284,12 +283,17 @@ func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 			// The limits were valid when the pod was attached.
 			d.Log.Warn("restoring the port of a pod without bandwidth limits", "pod", c.Pod().Namespace+"/"+c.Pod().Name, "error", err)
 		}
-		d.Log.Warn("restoring the port of a pod, which is missing in Open vSwitch", "port", linkName(c), "pod", c.Pod().Namespace+"/"+c.Pod().Name)
 		configuration, err := d.vswitch.Configuration(ctx)
 		if err != nil {
 			return err
 		}
-		return configuration.EnsurePort(ctx, agentconfig.Bridge, podPort(c, block, given, limits))
+		port := podPort(c, block, given, limits)
+		added, err := configuration.EnsureClaimedPort(ctx, agentconfig.Bridge, port, podClaims(port)...)
+		if added {
+			restored.Store(true)
+			d.Log.Warn("restored the port of a pod, which was missing in Open vSwitch", "port", port.Name, "pod", c.Pod().Namespace+"/"+c.Pod().Name)
+		}
+		return err
 	})
 }
 

@@ -137,21 +137,18 @@ func podIDs(c cniserver.Call, given topology.Pod, uid string) map[string]string 
 	return map[string]string{idInterface: topology.PodPort(pod.Namespace, pod.Name), idVersion: uid, idMAC: given.MAC.String(), idSandbox: c.ContainerID}
 }
 
-// wire adds the interface to the integration bridge. It first removes ports of earlier sandboxes of the pod: two with the same logical port would compete for
-// it.
+// wire adds the interface to the integration bridge, in place of those of earlier sandboxes of the pod: two with the same logical port would compete for it.
 func (p *pods) wire(ctx context.Context, name string, ids map[string]string) error {
-	for other, i := range p.vswitch.Interfaces() {
-		if other != name && i.ExternalIDs[idInterface] == ids[idInterface] {
-			if err := p.vswitch.DeletePort(ctx, integration, other); err != nil {
-				return fmt.Errorf("remove the port of an earlier sandbox: %w", err)
-			}
-		}
-	}
 	c, err := p.vswitch.Configuration(ctx)
 	if err != nil {
 		return err
 	}
-	return c.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids})
+	return c.ReplacePorts(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids}, logicalPort(ids))
+}
+
+// logicalPort is what only one interface may have: ovn-controller binds a logical port to a single one.
+func logicalPort(ids map[string]string) ovs.Claim {
+	return ovs.Claim{idInterface: ids[idInterface]}
 }
 
 // result returns the CNI result of an attachment.

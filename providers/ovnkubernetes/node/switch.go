@@ -151,33 +151,25 @@ func (d *daemonState) restore(ctx context.Context) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	wired := map[string]bool{} // logical ports
-	for _, i := range ports {
-		wired[i.ExternalIDs[idInterface]] = true
-	}
-	return d.server.Each(ctx, func(c cniserver.Call) bool { return lost[linkName(c)] }, func(ctx context.Context, c cniserver.Call) error {
-		return d.restorePort(ctx, c, wired)
-	})
+	return d.server.Each(ctx, func(c cniserver.Call) bool { return lost[linkName(c)] }, d.restorePort)
 }
 
-// restorePort adds the port of an attachment unless its logical port is wired, and marks it as wired.
-func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call, wired map[string]bool) error {
+// restorePort adds the port of an attachment unless its logical port is wired.
+func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call) error {
 	given, uid, err := d.objects.pod(c.Pod())
 	if err != nil {
 		return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
 	}
-	ids := podIDs(c, given, uid)
-	if wired[ids[idInterface]] {
-		return nil
-	}
-	wired[ids[idInterface]] = true
-	name := linkName(c)
-	d.Log.Warn("restoring the port of a pod, which is missing in Open vSwitch", "port", name, "pod", ids[idInterface])
 	configuration, err := d.vswitch.Configuration(ctx)
 	if err != nil {
 		return err
 	}
-	return configuration.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids})
+	ids := podIDs(c, given, uid)
+	restored, err := configuration.EnsureClaimedPort(ctx, integration, ovs.Port{Name: linkName(c), ExternalIDs: ids}, logicalPort(ids))
+	if restored {
+		d.Log.Warn("restored the port of a pod, which was missing in Open vSwitch", "port", linkName(c), "pod", ids[idInterface])
+	}
+	return err
 }
 
 // prune removes the ports of pods whose interface was deleted with the pod's network namespace.
