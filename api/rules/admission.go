@@ -50,5 +50,6 @@ var (
 	FurtherNetworksHostNetwork = New("further-networks-host-network", "a pod on the network of its node gets no further networks; remove the annotation %s or %s, or hostNetwork")
 	FurtherNetworksAnnotation  = New("further-networks-annotation", "is not a list of networks; write name, namespace/name or name@interface, separated by commas, or a JSON list")
 	FurtherNetworksIsolation   = New("further-networks-isolation", "the network %s is of another namespace, which spec.multiNetwork.namespaceIsolation of the Network does not allow; use one of %s, or of the namespaces %s")
+	AddressRecordsOwnNode      = New("address-records-own-node", "service account %s of the network writes records of addresses for pods of the node of its own pod only")
 	DefaultNetworkAnnotation   = New("default-network-annotation", "is not the name of one NetworkAttachmentDefinition in namespace %s; definitions for the default network are only taken from there")
 )

@@ -27,7 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	apitest.Main(m, apitest.Options{OpenShift: []string{"networks.config.openshift.io"}})
+	apitest.Main(m, apitest.Options{OpenShift: []string{"networks.config.openshift.io"}, CRDs: apitest.ReadCRDs("providers/multus/assets/definitions")})
 }
 
 // cluster is known well enough to fill a specification.
