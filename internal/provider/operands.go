@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -134,6 +135,8 @@ type Agent struct {
 	Namespace, Name string
 	// Files are the files that stay on a node that could not be cleaned, even after a restart of the node.
 	Files []string
+	// Detaches, if not nil, reports whether a pod has networks that only the agent can detach, so that it must be deleted before the agent.
+	Detaches func(*corev1.Pod) bool
 }
 
 // RulesOf returns the rules of a ClusterRole in embedded assets by its name without extension. It panics if the asset is no ClusterRole,

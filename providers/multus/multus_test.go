@@ -5,9 +5,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	osv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -64,6 +67,31 @@ func TestCannotBeEnabledOrDisabledInUse(t *testing.T) {
 		const want = "cannot change DisableMultiNetwork: running pods would keep networks that are no longer served, or lack networks that they should have; put the old value back, or force the change as docs/safety.md describes"
 		if tc.refused && (errs[0].Detail != want || errs[0].Field != "spec.disableMultiNetwork" || errs[0].Origin != RuleChange) {
 			t.Errorf("%s: %v", tc.why, errs)
+		}
+	}
+}
+
+func TestPodsThatADaemonHasToDetach(t *testing.T) {
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wire.AnnotationNetworks: "plant"}}, Spec: corev1.PodSpec{NodeName: "worker-0"}}
+		change(p)
+		return p
+	}
+	for _, row := range []struct {
+		why    string
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		{"it requests a network", func(*corev1.Pod) {}, true},
+		{"it requests another default network", func(p *corev1.Pod) { p.Annotations = map[string]string{wire.AnnotationDefault: "plant"} }, true},
+		{"it requests none", func(p *corev1.Pod) { p.Annotations = nil }, false},
+		{"it has no node yet", func(p *corev1.Pod) { p.Spec.NodeName = "" }, false},
+		{"it uses the network of the host", func(p *corev1.Pod) { p.Spec.HostNetwork = true }, false},
+		{"it has terminated, and its sandbox with it", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, false},
+		{"it is an egress router, which the operator's uninstallation deletes", func(p *corev1.Pod) { p.Labels = map[string]string{"app": EgressRouterApp} }, false},
+	} {
+		if got := attached(pod(row.change)); got != row.want {
+			t.Errorf("%s: %t", row.why, got)
 		}
 	}
 }

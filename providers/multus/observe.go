@@ -151,6 +151,11 @@ func usedNetworks(ctx context.Context, r client.Reader, removed map[client.Objec
 // pageSize is the number of pods read at a time.
 const pageSize = 500
 
+// isTerminated reports whether the containers of a pod have ended for good.
+func isTerminated(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
 // usersOf returns the pods that request networks, by network. It omits terminated pods.
 func usersOf(ctx context.Context, r client.Reader, networks map[client.ObjectKey]bool) (map[client.ObjectKey][]string, error) {
 	users := map[client.ObjectKey][]string{}
@@ -161,7 +166,7 @@ func usersOf(ctx context.Context, r client.Reader, networks map[client.ObjectKey
 		}
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			if isTerminated(p) {
 				continue
 			}
 			for _, key := range requestedNetworks(p) {

@@ -1,6 +1,8 @@
 package multus
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -33,9 +35,11 @@ func (Component) Operands() provider.Operands {
 		Namespaces:          []provider.OperandNamespace{{Name: Namespace, Protected: true}},
 		ClusterRoles:        []string{daemonRole, whereaboutsRole, readersRole},
 		ClusterRoleBindings: []string{daemonRole, metricsproxy.ClusterRoleBinding(metricsName)},
-		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir, defaults.PolicyDir}}},
-		ConfigMaps:          []string{configMap},
-		Guards:              admissionPolicies(),
+		Agents: []provider.Agent{{
+			Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir, defaults.PolicyDir}, Detaches: attached,
+		}},
+		ConfigMaps: []string{configMap},
+		Guards:     append(admissionPolicies(), recordPolicies()...),
 		Annotators: []provider.Annotator{{
 			Namespace: Namespace, Name: daemonName, Resources: []string{"pods/status"}, Annotation: wire.AnnotationStatus, OwnPod: finding.Annotation, OwnNode: true,
 			Setting: "spec.disableMultiNetwork", Value: "false", Reserved: map[string]string{"pods": wire.AnnotationStatus},
@@ -51,6 +55,14 @@ const (
 	AllowlistApp    = "cni-sysctl-allowlist-ds"
 	EgressRouterApp = "egress-router-cni"
 )
+
+// attached reports whether a pod may have networks that its node's daemon has to detach. Pods of EgressRouters are excluded: the operator's uninstallation deletes
+// them first.
+func attached(p *corev1.Pod) bool {
+	runs := p.Spec.NodeName != "" && !isTerminated(p)
+	requests := p.Annotations[wire.AnnotationNetworks] != "" || p.Annotations[wire.AnnotationDefault] != ""
+	return runs && requests && !p.Spec.HostNetwork && p.Labels["app"] != EgressRouterApp
+}
 
 // Workloads returns the daemons and their metrics proxies, and the workloads that other controllers create: the installer of sysctl lists and the pods of
 // EgressRouters.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // ownImage is the variable of the operator's image, which keeps the pod of a cleaned node running.
@@ -96,6 +97,7 @@ func cleaner(set *appsv1.DaemonSet, image string) (*appsv1.DaemonSet, error) {
 	pod := set.Spec.Template.Spec.DeepCopy()
 	work := pod.Containers[0]
 	work.Name, work.Command, work.Args, work.Ports = "cleanup", command, nil, nil
+	work.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	work.LivenessProbe, work.ReadinessProbe, work.StartupProbe = nil, nil, nil
 	pod.InitContainers = []corev1.Container{work}
 	pod.Containers = []corev1.Container{{Name: "clean", Image: image, ImagePullPolicy: work.ImagePullPolicy, Args: []string{"check-target", "--listen", "127.0.0.1:0"},
@@ -147,13 +149,45 @@ func (r *remover) clean(ctx context.Context, l agentSet) error {
 		return nil
 	}, isRemaining)
 	if err != nil {
-		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s created: they did not answer within %s; restart these nodes to remove routes, devices and rules", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
-			last.Status.DesiredNumberScheduled, l.object, patience))
+		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s created: %s", last.Status.DesiredNumberScheduled-last.Status.NumberReady, last.Status.DesiredNumberScheduled, l.object,
+			r.cleanupFailure(ctx, l.cleaner)))
 	}
 	if ctx.Err() != nil {
 		return err
 	}
 	return r.delete(ctx, object{apps("DaemonSet"), l.cleaner.Namespace, l.cleaner.Name})
+}
+
+// cleanupFailure returns why nodes are not clean: the errors of the cleanup by node, or that there was no answer.
+func (r *remover) cleanupFailure(ctx context.Context, cleaner *appsv1.DaemonSet) string {
+	var pods corev1.PodList
+	// Without the list, the general sentence remains.
+	_ = r.Client.List(ctx, &pods, client.InNamespace(cleaner.Namespace), client.MatchingLabels(cleaner.Spec.Selector.MatchLabels))
+	var failures []string
+	for i := range pods.Items {
+		for _, s := range pods.Items[i].Status.InitContainerStatuses {
+			for _, ended := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+				if ended != nil && ended.ExitCode != 0 {
+					failures = append(failures, fmt.Sprintf("on %s: %s", pods.Items[i].Spec.NodeName, lastLine(ended)))
+					break
+				}
+			}
+		}
+	}
+	if len(failures) == 0 {
+		return fmt.Sprintf("they did not answer within %s; restart these nodes to remove routes, devices and rules", patience)
+	}
+	slices.Sort(failures)
+	return fmt.Sprintf("the cleanup fails %s; restart these nodes to remove routes, devices and rules", phrase.Clauses(failures, maxPods))
+}
+
+// lastLine returns the last line that a container wrote, which has the error of a program that failed.
+func lastLine(ended *corev1.ContainerStateTerminated) string {
+	text := strings.TrimSpace(ended.Message)
+	if text == "" {
+		return fmt.Sprintf("it ended with status %d", ended.ExitCode)
+	}
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func (r *remover) create(ctx context.Context, set *appsv1.DaemonSet) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/api/crds"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
@@ -44,7 +45,9 @@ type parts struct {
 	unrecorded bool
 	// adopted objects existed before the operator took them over: they stay, unless they are part of the operator's installation.
 	adopted []object
-	stays   []string
+	// blocking are sentences about pods that must be deleted first.
+	blocking []string
+	stays    []string
 }
 
 func (p parts) all() []object {
@@ -83,7 +86,7 @@ func definition() schema.GroupVersionKind {
 // find finds all objects of the operator.
 func (r *remover) find(ctx context.Context) (parts, error) {
 	var p parts
-	for _, find := range []func(context.Context, *parts) error{r.findPolicies, r.findApplied, r.findPermissions, r.findKinds, r.findNamespaces} {
+	for _, find := range []func(context.Context, *parts) error{r.findPolicies, r.findApplied, r.findPermissions, r.findKinds, r.findNamespaces, r.findAttached} {
 		if err := find(ctx, &p); err != nil {
 			return p, err
 		}
@@ -234,6 +237,51 @@ func (r *remover) findNamespaces(ctx context.Context, p *parts) error {
 		}
 	}
 	return err
+}
+
+// maxPods is the maximum number of pods in a sentence.
+const maxPods = 10
+
+// findAttached finds pods with networks that only an existing agent can detach.
+func (r *remover) findAttached(ctx context.Context, p *parts) error {
+	var pods []corev1.Pod
+	for _, agent := range p.agents {
+		a := r.agent(agent)
+		if a == nil || a.Detaches == nil {
+			continue
+		}
+		if pods == nil {
+			var err error
+			if pods, err = r.pods(ctx); err != nil {
+				return err
+			}
+		}
+		var names []string
+		for i := range pods {
+			if a.Detaches(&pods[i]) {
+				names = append(names, pods[i].Namespace+"/"+pods[i].Name)
+			}
+		}
+		if len(names) > 0 {
+			p.blocking = append(p.blocking, fmt.Sprintf("pods have networks that only %s can detach; delete these pods, and wait until they no longer exist: %s", agent, phrase.Names(names, maxPods)))
+		}
+	}
+	return nil
+}
+
+// pods returns all pods.
+func (r *remover) pods(ctx context.Context) ([]corev1.Pod, error) {
+	out := []corev1.Pod{}
+	for next := ""; ; {
+		var list corev1.PodList
+		if err := r.Client.List(ctx, &list, client.Limit(page), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("list pods: %w", err)
+		}
+		out = append(out, list.Items...)
+		if next = list.Continue; next == "" {
+			return out, nil
+		}
+	}
 }
 
 // page is the number of objects per list request.

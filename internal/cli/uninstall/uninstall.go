@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,8 @@ type result struct {
 	Deleted []string `json:"deleted"`
 	// Stays are sentences about remaining objects and files.
 	Stays []string `json:"stays"`
+	// Blocking are sentences about pods that must be deleted first.
+	Blocking []string `json:"blocking"`
 }
 
 // New creates the command. operands are those of all networks that can be installed.
@@ -48,15 +51,18 @@ uninstallation that was started manually, in any order: with the operator, Netwo
 or the namespaces. If the operator's records are missing, so that the applied objects are unknown,
 --force deletes by the label of the operator's objects.
 
-Running pods lose their network. Without --yes, the command only prints what it would do. What
+Running pods lose their network. Pods with further networks must be deleted first, since only the
+daemon on their node can detach them: while there are any, nothing is changed, and they are named.
+
+Without --yes, the command only prints what it would do. What
 remains is listed, with how to remove it: objects that existed before the operator took them over
 and kinds that belong to OpenShift (neither are the operator's to delete), directories on nodes
 that no component of the network empties (delete them there by hand), and nodes that do not answer
 (restart them: that removes routes, devices and rules).
 
 Exit status: 0 everything is deleted but what is listed, or, without --yes, nothing is installed; 1
-there is something to delete and --yes is missing, or an object could not be deleted; 2 the cluster
-does not answer, or the command line is wrong.`,
+there is something to delete and --yes is missing, pods must be deleted first, or an object could not
+be deleted; 2 the cluster does not answer, or the command line is wrong.`,
 		Example:           "  cno uninstall\n  cno uninstall --yes\n  cno uninstall --yes --force",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -88,7 +94,7 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands) error {
 	if err != nil {
 		return err
 	}
-	res := result{Deleted: []string{}, Stays: parts.stays}
+	res := result{Deleted: []string{}, Stays: parts.stays, Blocking: append([]string{}, parts.blocking...)}
 	for _, o := range parts.all() {
 		res.Deleted = append(res.Deleted, o.String())
 	}
@@ -97,6 +103,8 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands) error {
 		res.Done = true
 	case parts.unrecorded && !o.force:
 		return &exit.Code{Status: exit.Refused, Err: errors.New("the operator's records are missing, so that the objects it applied are only known by their label; to delete by label: --force")}
+	case o.yes && len(parts.blocking) > 0:
+		return &exit.Code{Status: exit.Refused, Err: errors.New("nothing was changed: " + strings.Join(parts.blocking, "; "))}
 	case o.yes:
 		if err := r.remove(ctx, parts); err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}
@@ -126,6 +134,9 @@ func (o *options) print(w io.Writer, res result) error {
 	lines := append([]string{verb}, indented(res.Deleted)...)
 	if len(res.Stays) > 0 {
 		lines = append(append(lines, "Stays:"), indented(res.Stays)...)
+	}
+	if len(res.Blocking) > 0 {
+		lines = append(append(lines, "First:"), indented(res.Blocking)...)
 	}
 	if !res.Done {
 		lines = append(lines, "Running pods would lose their network. To uninstall: cno uninstall --yes")

@@ -1,6 +1,7 @@
 package uninstall
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -171,6 +172,75 @@ func TestObjectsDeletedBeforeNodesWereCleanedAreListed(t *testing.T) {
 	}
 	if found, err := r.lost(t.Context(), inventory, gone); err != nil || len(found) != 0 {
 		t.Errorf("one that exists is lost: %v, %v", found, err)
+	}
+}
+
+// TestPodsWithFurtherNetworksAreDeletedFirst: once the daemons have ended, nothing can detach them.
+func TestPodsWithFurtherNetworksAreDeletedFirst(t *testing.T) {
+	server := apitest.Shared(t)
+	const namespace = "openshift-multus"
+	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	set := agents(namespace)
+	set.Name = "multus"
+	ns := server.Namespace(t)
+	pod := func(name string, annotations map[string]string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Annotations: annotations},
+			Spec:       corev1.PodSpec{NodeName: "worker-0", Containers: []corev1.Container{{Name: "c", Image: "registry.test/c"}}},
+		}
+	}
+	attached := pod("attached", map[string]string{"k8s.v1.cni.cncf.io/networks": "plant"})
+	for _, o := range []client.Object{set, attached, pod("plain", nil)} {
+		server.Create(t, o)
+		t.Cleanup(func() {
+			if err := server.Client.Delete(context.Background(), o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				t.Error(err)
+			}
+		})
+	}
+	want := "pods have networks that only DaemonSet openshift-multus/multus can detach; delete these pods, and wait until they no longer exist: " + ns + "/attached\n"
+	if out, status := call(t, "-n", ns, "--force"); status != exit.Refused || !strings.Contains(out, want) {
+		t.Errorf("without --yes it ends with %d:\n%s", status, out)
+	}
+	if out, status := call(t, "-n", ns, "--force", "--yes"); status != exit.Refused || !strings.Contains(out, "nothing was changed: "+want) {
+		t.Errorf("it ends with %d:\n%s", status, out)
+	}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil || set.DeletionTimestamp != nil {
+		t.Errorf("the daemons: %v", err)
+	}
+	if err := server.Client.Delete(t.Context(), attached, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := call(t, "-n", ns, "--force"); strings.Contains(out, "First:") {
+		t.Errorf("after the deletion of the pod:\n%s", out)
+	}
+}
+
+func TestFailedCleanupIsExplained(t *testing.T) {
+	server := apitest.Shared(t)
+	ns := server.Namespace(t)
+	work, err := cleaner(agents(ns), "operator:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := opened(t, ns)
+	if text := r.cleanupFailure(t.Context(), work); !strings.HasPrefix(text, "they did not answer within 1m0s; restart") {
+		t.Errorf("without pods: %s", text)
+	}
+	for node, message := range map[string]string{"worker-0": "starting\ncannot delete br0: device is busy\n", "worker-1": ""} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: node, Labels: work.Spec.Selector.MatchLabels}, Spec: work.Spec.Template.Spec}
+		pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = node, new(int64(0))
+		server.Create(t, pod)
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "cleanup", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: message}}}}
+		if err := server.Client.Status().Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, want := r.cleanupFailure(t.Context(), work), "the cleanup fails on worker-0: cannot delete br0: device is busy; on worker-1: it ended with status 1; restart these nodes"; !strings.HasPrefix(text, want) {
+		t.Errorf("got %s", text)
 	}
 }
 
