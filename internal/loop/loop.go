@@ -102,7 +102,27 @@ func (l *Loop) Watch(sources ...source.Source) error {
 
 // On returns the source of the events of a kind in the manager's cache that all predicates accept.
 func On(mgr manager.Manager, object client.Object, h handler.EventHandler, only ...predicate.Predicate) source.Source {
-	return source.Kind(mgr.GetCache(), object, h, only...)
+	return From(mgr.GetCache(), object, h, only...)
+}
+
+// From is like On for a separate cache.
+func From(c cache.Cache, object client.Object, h handler.EventHandler, only ...predicate.Predicate) source.Source {
+	return source.Kind(c, object, h, only...)
+}
+
+// SeparateCache returns a cache of some kinds, each with its own selector and transform, and adds it to a manager. It is for a controller that reads a second
+// selection of a kind: the manager's cache and Spec.Owns have one selection of each kind.
+func SeparateCache(mgr manager.Manager, kinds map[client.Object]cache.ByObject) (cache.Cache, error) {
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), ByObject: kinds, DefaultTransform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create cache: %w", err)
+	}
+	if err := mgr.Add(c); err != nil {
+		return nil, fmt.Errorf("add cache: %w", err)
+	}
+	return c, nil
 }
 
 // Once returns a handler that maps every event to the same request, for controllers that reconcile everything at once.

@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
@@ -93,23 +92,18 @@ func (c *Controller) Specs() []loop.Spec {
 
 func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	sources, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
-			bundleNamespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", bundleName)}}}},
-	})
+	sources, err := loop.SeparateCache(mgr, map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+		bundleNamespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", bundleName)},
+	}}})
 	if err != nil {
-		return fmt.Errorf("create cache of trusted certificates: %w", err)
-	}
-	if err := mgr.Add(sources); err != nil {
-		return fmt.Errorf("add cache of trusted certificates: %w", err)
+		return fmt.Errorf("trusted certificates: %w", err)
 	}
 	c.bundleSource = &bundleSource{reader: sources}
 	c.memory = &memory{records: map[types.NamespacedName]*record{}, changed: c.Metrics.setState}
 	c.initial.Fire()
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{Workers: parallel},
 		loop.On(mgr, target(types.NamespacedName{}), &handler.EnqueueRequestForObject{}),
-		source.Kind(sources, client.Object(&corev1.ConfigMap{}), handler.EnqueueRequestsFromMapFunc(c.enqueueAll)),
+		loop.From(sources, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.enqueueAll)),
 		c.initial.Source(),
 	)
 }

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
@@ -18,23 +17,17 @@ import (
 // WatchRequests starts a reconcile for each new request. It uses a separate cache with a selector for the signer, because the manager's cache selects
 // another signer.
 func (e *Manager) WatchRequests(mgr manager.Manager, l *loop.Loop) error {
-	requests, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{
-			&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", e.cluster.Signer()), Transform: cache.TransformStripManagedFields()},
-		},
+	requests, err := loop.SeparateCache(mgr, map[client.Object]cache.ByObject{
+		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", e.cluster.Signer())},
 	})
 	if err != nil {
-		return fmt.Errorf("create cache of requests for %s: %w", e.cluster.Title(), err)
-	}
-	if err := mgr.Add(requests); err != nil {
-		return fmt.Errorf("add cache of requests for %s: %w", e.cluster.Title(), err)
+		return fmt.Errorf("requests for %s: %w", e.cluster.Title(), err)
 	}
 	open := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		csr, ok := o.(*certificatesv1.CertificateSigningRequest)
 		return ok && !isFinished(csr)
 	})
-	if err := l.Watch(source.Kind(requests, client.Object(&certificatesv1.CertificateSigningRequest{}), loop.Once(), open)); err != nil {
+	if err := l.Watch(loop.From(requests, &certificatesv1.CertificateSigningRequest{}, loop.Once(), open)); err != nil {
 		return err
 	}
 	e.deps.Requests = func(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
