@@ -10,16 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cluster-network-operator/cno/api/crds"
 )
 
 // startTimeout is how long each of the two programs may take on a machine that is busy with other tests.
 const startTimeout = 90 * time.Second
+
+// Without a logger, controller-runtime prints a stack trace after 30 seconds. Its own messages are not those of the code under test.
+func init() { log.SetLogger(logr.Discard()) }
 
 // Options of a server. The zero value suits most tests.
 type Options struct {

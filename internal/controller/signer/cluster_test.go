@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -29,10 +28,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	apitest.Main(m, apitest.Options{Audit: true})
-}
+func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{Audit: true}) }
 
 // cluster is an API server with the CA's namespace and users who may request certificates.
 type cluster struct {
