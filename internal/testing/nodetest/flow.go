@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
+	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
-// Pace is the time between two packets of a Flow.
+// Pace is the time between two packets of a Flow, or two bursts.
 const Pace = 2 * time.Millisecond
 
 // Flow is UDP packets from one network namespace to another one, numbered from 1, and what has arrived.
@@ -30,8 +31,20 @@ type Flow struct {
 // Send sends packets with a payload at Pace until the flow is stopped, to an address of the other namespace.
 func Send(t testing.TB, from, to netns.Namespace, at netip.AddrPort, payload string) *Flow {
 	t.Helper()
+	return SendBursts(t, from, to, at, payload, 1)
+}
+
+// socketBuffer is the size in bytes of the receiver's buffer: half a second of 10,000 small packets a second, for a test that gets no time.
+const socketBuffer = 4 << 20
+
+// SendBursts is Send with a number of packets each time.
+func SendBursts(t testing.TB, from, to netns.Namespace, at netip.AddrPort, payload string, burst int) *Flow {
+	t.Helper()
 	f := &Flow{arrived: map[uint64]time.Time{}}
 	receiver := ListenUDP(t, to, at.Port())
+	if err := control(receiver, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBuffer) }); err != nil {
+		t.Fatal(err)
+	}
 	sender := DialUDP(t, from, at)
 	done := make(chan struct{})
 	go func() {
@@ -43,11 +56,13 @@ func Send(t testing.TB, from, to netns.Namespace, at netip.AddrPort, payload str
 				return
 			case <-tick.C:
 			}
-			f.mu.Lock()
-			f.sent++
-			n := f.sent
-			f.mu.Unlock()
-			_, _ = sender.Write(append(binary.BigEndian.AppendUint64(nil, n), payload...)) // a packet that cannot be sent is lost, which is what is counted
+			for range burst {
+				f.mu.Lock()
+				f.sent++
+				n := f.sent
+				f.mu.Unlock()
+				_, _ = sender.Write(append(binary.BigEndian.AppendUint64(nil, n), payload...)) // a packet that cannot be sent is lost, which is what is counted
+			}
 		}
 	}()
 	go f.receive(receiver)

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"net/netip"
@@ -62,8 +63,11 @@ func (c *connection) survives() error {
 	return nil
 }
 
+// rate is how many packets a second TestKills sends each way.
+var rate = flag.Int("rate", 500, "packets a second of each flow of TestKills, a multiple of 500")
+
 // fewPackets is how many packets a machine loses of its own that has no time for Open vSwitch: 20 ms of each flow. What a kill loses is more, each time.
-const fewPackets = 20
+func fewPackets() int { return 2 * *rate / 50 }
 
 // TestKills kills each process of a node that is a control-plane node, too, while its pods send packets to those of another node and receive some.
 // It measures what is lost, and compares everything with the API afterwards. The table is in docs/providers/ovn-kubernetes.md.
@@ -75,9 +79,11 @@ func TestKills(t *testing.T) {
 	kept := connect(t, a, far)
 	c.agreesWhole("before anything is killed")
 	const port = 7000
+	burst := *rate * int(nodetest.Pace) / int(time.Second)
 	flows := func() [2]*nodetest.Flow {
 		return [2]*nodetest.Flow{
-			nodetest.Send(t, a.Namespace, far.Namespace, netip.AddrPortFrom(far.addr(), port), "there"), nodetest.Send(t, far.Namespace, a.Namespace, netip.AddrPortFrom(a.addr(), port), "back"),
+			nodetest.SendBursts(t, a.Namespace, far.Namespace, netip.AddrPortFrom(far.addr(), port), "there", burst),
+			nodetest.SendBursts(t, far.Namespace, a.Namespace, netip.AddrPortFrom(a.addr(), port), "back", burst),
 		}
 	}
 	for i, row := range []struct {
@@ -125,7 +131,9 @@ func TestKills(t *testing.T) {
 				both := flows()
 				arrive := func(what string) {
 					before := [2]int{both[0].Count(), both[1].Count()}
-					eventually.Holds(t, what, func() (string, bool) { return "", both[0].Count() > before[0]+500 && both[1].Count() > before[1]+500 })
+					eventually.Holds(t, what, func() (string, bool) {
+						return "", both[0].Count() > before[0]+*rate && both[1].Count() > before[1]+*rate
+					})
 				}
 				arrive("packets arrive")
 				kill()
@@ -145,7 +153,7 @@ func TestKills(t *testing.T) {
 				nodetest.Reaches(t, p.Namespace, far.addr(), podMTU)
 				p.remove()
 				c.agreesWhole("after a pod has started and ended")
-				if !row.lossless || lost <= fewPackets {
+				if !row.lossless || lost <= fewPackets() {
 					if !row.lossless && longest > row.limit {
 						t.Errorf("the longest gap is %s", longest)
 					}
