@@ -178,7 +178,7 @@ func (r *remover) cleanupFailure(ctx context.Context, cleaner *appsv1.DaemonSet)
 		return fmt.Sprintf("they did not answer within %s; restart these nodes to remove routes, devices and rules", patience)
 	}
 	slices.Sort(failures)
-	return fmt.Sprintf("the cleanup fails %s; restart these nodes to remove routes, devices and rules", phrase.Clauses(failures, maxPods))
+	return fmt.Sprintf("the cleanup fails %s; restart these nodes to remove routes, devices and rules", phrase.Clauses(failures, maxNames))
 }
 
 // lastLine returns the last line that a container wrote, which has the error of a program that failed.

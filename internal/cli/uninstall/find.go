@@ -86,7 +86,7 @@ func definition() schema.GroupVersionKind {
 // find finds all objects of the operator.
 func (r *remover) find(ctx context.Context) (parts, error) {
 	var p parts
-	for _, find := range []func(context.Context, *parts) error{r.findPolicies, r.findApplied, r.findPermissions, r.findKinds, r.findNamespaces, r.findAttached} {
+	for _, find := range []func(context.Context, *parts) error{r.findPolicies, r.findApplied, r.findPermissions, r.findKinds, r.findOperandCRDs, r.findNamespaces, r.findAttached} {
 		if err := find(ctx, &p); err != nil {
 			return p, err
 		}
@@ -239,8 +239,8 @@ func (r *remover) findNamespaces(ctx context.Context, p *parts) error {
 	return err
 }
 
-// maxPods is the maximum number of pods in a sentence.
-const maxPods = 10
+// maxNames is the maximum number of names in a sentence.
+const maxNames = 10
 
 // findAttached finds pods with networks that only an existing agent can detach.
 func (r *remover) findAttached(ctx context.Context, p *parts) error {
@@ -263,7 +263,7 @@ func (r *remover) findAttached(ctx context.Context, p *parts) error {
 			}
 		}
 		if len(names) > 0 {
-			p.blocking = append(p.blocking, fmt.Sprintf("pods have networks that only %s can detach; delete these pods, and wait until they no longer exist: %s", agent, phrase.Names(names, maxPods)))
+			p.blocking = append(p.blocking, fmt.Sprintf("pods have networks that only %s can detach; delete these pods, and wait until they no longer exist: %s", agent, phrase.Names(names, maxNames)))
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
@@ -19,6 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
@@ -241,6 +242,38 @@ func TestFailedCleanupIsExplained(t *testing.T) {
 	}
 	if text, want := r.cleanupFailure(t.Context(), work), "the cleanup fails on worker-0: cannot delete br0: device is busy; on worker-1: it ended with status 1; restart these nodes"; !strings.HasPrefix(text, want) {
 		t.Errorf("got %s", text)
+	}
+}
+
+// TestCRDsOfOperandsAreDeletedUnlessUsersHaveObjects: deleting a CRD deletes all objects of its kind.
+func TestCRDsOfOperandsAreDeletedUnlessUsersHaveObjects(t *testing.T) {
+	server := apitest.Shared(t)
+	ns := server.Namespace(t)
+	const claims, networks, pools = "ipamclaims.k8s.cni.cncf.io", "network-attachment-definitions.k8s.cni.cncf.io", "ippools.whereabouts.cni.cncf.io"
+	for _, c := range apitest.ReadCRDs("providers/multus/assets/definitions") {
+		if !slices.Contains([]string{claims, networks, pools}, c.Name) {
+			continue
+		}
+		if c.Name != pools {
+			c.Labels = map[string]string{manifest.LabelManagedBy: manifest.ManagedBy}
+		}
+		server.Create(t, c)
+	}
+	network := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": `{"cniVersion":"1.0.0","type":"bridge"}`}}}
+	network.SetAPIVersion("k8s.cni.cncf.io/v1")
+	network.SetKind("NetworkAttachmentDefinition")
+	network.SetNamespace(ns)
+	network.SetName("plant")
+	eventually.Succeeds(t, "the API is served", func() error { return client.IgnoreAlreadyExists(server.Client.Create(t.Context(), network)) })
+	var p parts
+	if err := opened(t, ns).findOperandCRDs(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	if want := []object{{definition(), "", claims}}; !slices.Equal(p.kinds, want) {
+		t.Errorf("deleted are %v, want %v: a CRD of another owner, and one with objects of users, stay", p.kinds, want)
+	}
+	if len(p.stays) != 1 || !strings.Contains(p.stays[0], networks+": users have objects of the kind ("+ns+"/plant), which the command kubectl delete crd "+networks+" would delete, too") {
+		t.Errorf("stays: %q", p.stays)
 	}
 }
 
