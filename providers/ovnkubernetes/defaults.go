@@ -9,6 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // Default values of settings.
@@ -26,8 +27,7 @@ const (
 	// overhead is subtracted from the nodes' MTU for the default MTU, as in OpenShift's operator: enough for Geneve with options over either IP family, and
 	// for VLAN tags.
 	overhead = 100
-	// geneve is the overhead of Geneve over IPv4: Ethernet 14, IPv4 20, UDP 8, Geneve 8, and OVN's option 8.
-	geneve = 58
+	geneve   = topology.GeneveOverhead
 )
 
 // Default makes every setting explicit. It takes an omitted immutable setting from prev, so that omitting a setting never changes it.

@@ -19,6 +19,8 @@ const (
 	IntegrationBridge = "br-int"
 	// ManagementLink is the node's interface to its management port.
 	ManagementLink = "ovn-k8s-mp0"
+	// GeneveOverhead is the overhead of a pod's packet in a tunnel over IPv4, in bytes: Ethernet 14, IPv4 20, UDP 8, Geneve 8, and OVN's option 8.
+	GeneveOverhead = 58
 )
 
 // Switch returns the name of a node's logical switch.

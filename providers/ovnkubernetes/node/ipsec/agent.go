@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/nodecert"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 const (
@@ -52,6 +54,7 @@ const (
 	topicCleartext   agent.Topic = "guard"
 	topicAPI         agent.Topic = "api"
 	topicReport      agent.Topic = "report"
+	topicMTU         agent.Topic = "mtu"
 )
 
 // Options is the configuration of Run. All fields are required.
@@ -216,6 +219,7 @@ func (s *state) apply(ctx context.Context) error {
 		err = s.ESP.direct(ctx, s.encrypted(peers))
 		s.board.Note(topicRoutes, err)
 	}
+	s.board.Note(topicMTU, s.mtuProblem())
 	if err != nil {
 		// Charon is starting or has ended: retry soon, without the back-off of errors.
 		time.AfterFunc(charonRetry, s.changed.Fire)
@@ -314,6 +318,28 @@ func (s *state) missingPeers() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// mtuProblem returns an error if pods send packets that are too large for the ESP implementation.
+func (s *state) mtuProblem() error {
+	link, err := netlink.LinkByName(topology.ManagementLink)
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
+		return nil // the agent of the pod network adds it
+	}
+	if err != nil {
+		return fmt.Errorf("read the MTU of %s: %w", topology.ManagementLink, err)
+	}
+	return fits(link.Attrs().MTU, s.ESP)
+}
+
+// fits returns an error if an ESP implementation does not carry the packets of pods with an MTU.
+func fits(mtu int, esp ESP) error {
+	limit := esp.MaxPacket() - topology.GeneveOverhead
+	if esp.MaxPacket() == 0 || mtu <= limit {
+		return nil
+	}
+	return fmt.Errorf("pods have an MTU of %d bytes, and those of their packets to and from other nodes that exceed %d bytes are lost: the kernel of this node has no ESP, and charon encrypts packets of up to %d bytes; "+
+		"lower spec.defaultNetwork.ovnKubernetesConfig.mtu to %d by spec.migration.mtu, or use nodes whose kernel has ESP", mtu, limit, esp.MaxPacket(), limit)
 }
 
 // peerProblem returns an error with the peers whose keys have been missing for lateAfter, with charon's reasons.

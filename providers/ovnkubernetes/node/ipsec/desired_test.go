@@ -221,3 +221,21 @@ func TestCharonLoadsThePluginsOfTheESPMode(t *testing.T) {
 		}
 	}
 }
+
+func TestPacketsThatESPCannotCarryAreReported(t *testing.T) {
+	for _, row := range []struct {
+		why  string
+		mtu  int
+		esp  ESP
+		want string
+	}{
+		{"charon reads 1,400 bytes, of which Geneve needs 58", 1342, &userspace{}, ""},
+		{"one byte more", 1343, &userspace{}, "pods have an MTU of 1343 bytes, and those of their packets to and from other nodes that exceed 1342 bytes are lost"},
+		{"jumbo frames do not help", 8854, &userspace{}, "lower spec.defaultNetwork.ovnKubernetesConfig.mtu to 1342 by spec.migration.mtu"},
+		{"the kernel is limited by its links only", 8854, kernel{}, ""},
+	} {
+		if err := fits(row.mtu, row.esp); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v", row.why, err)
+		}
+	}
+}

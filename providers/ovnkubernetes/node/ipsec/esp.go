@@ -19,6 +19,8 @@ type ESP interface {
 	Name() string
 	// Overhead is the maximum overhead over IPv4 in bytes.
 	Overhead() int
+	// MaxPacket is the maximum size in bytes of a packet between nodes before it is encrypted; 0 means that only the links limit it.
+	MaxPacket() int
 	// Transport is true in transport mode.
 	Transport() bool
 	// plugins are the additional charon plugins.
@@ -91,6 +93,7 @@ type kernel struct{}
 
 func (kernel) Name() string                               { return "kernel" }
 func (kernel) Overhead() int                              { return kernelOverhead }
+func (kernel) MaxPacket() int                             { return 0 }
 func (kernel) Transport() bool                            { return true }
 func (kernel) plugins() []string                          { return nil }
 func (kernel) direct(context.Context, []netip.Addr) error { return nil }

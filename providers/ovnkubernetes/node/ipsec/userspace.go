@@ -28,6 +28,9 @@ const (
 	unusedTable, unusedPriority = 6082, 40000
 	// minMTU is the minimum MTU of IPv4.
 	minMTU = 576
+	// maxUserspace is the maximum size of a packet before encryption: charon's plugin kernel-libipsec gives its interface this MTU when it creates it, and later
+	// reads no more of a packet, whatever the MTU is then (strongSwan 5.9.8).
+	maxUserspace = 1400
 )
 
 // linkAddress is an address of the interface that no packet has. It is link-local.
@@ -46,6 +49,7 @@ type userspace struct {
 
 func (*userspace) Name() string      { return "userspace" }
 func (*userspace) Overhead() int     { return userspaceOverhead }
+func (*userspace) MaxPacket() int    { return maxUserspace }
 func (*userspace) Transport() bool   { return false }
 func (*userspace) plugins() []string { return []string{"kernel-libipsec"} }
 func (u *userspace) started(pid int) { u.pid.Store(int64(pid)) }
@@ -64,7 +68,7 @@ func (u *userspace) direct(_ context.Context, to []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if want := max(minMTU, mtu-userspaceOverhead); link.Attrs().MTU != want {
+	if want := min(maxUserspace, max(minMTU, mtu-userspaceOverhead)); link.Attrs().MTU != want {
 		if err := netlink.LinkSetMTU(link, want); err != nil {
 			return fmt.Errorf("set the MTU of %s: %w", link.Attrs().Name, err)
 		}
