@@ -23,9 +23,6 @@ import (
 // startTimeout is how long each of the two programs may take on a machine that is busy with other tests.
 const startTimeout = 90 * time.Second
 
-// Without a logger, controller-runtime prints a stack trace after 30 seconds. Its own messages are not those of the code under test.
-func init() { log.SetLogger(logr.Discard()) }
-
 // Options of a server. The zero value suits most tests.
 type Options struct {
 	// Audit makes the server keep a log of all requests, which Server.Requests reads.
@@ -78,6 +75,8 @@ func Start(tb testing.TB, options Options) *Server {
 }
 
 func start(options Options) (*Server, error) {
+	// Without a logger, controller-runtime prints a stack trace after 30 seconds. Its own messages are not those of the code under test.
+	log.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "cno-apitest-")
 	if err != nil {
 		return nil, err

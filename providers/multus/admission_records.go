@@ -6,7 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/cluster-network-operator/cno/api/rules"
-	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -27,7 +27,7 @@ func recordPolicies() []provider.Guard {
 			Name: name, Setting: "spec.disableMultiNetwork", Value: "false",
 			Rules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
-				Rule:       admissionv1.Rule{APIGroups: []string{store.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+				Rule:       admissionv1.Rule{APIGroups: []string{whereabouts.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 			}}},
 			Conditions: []admissionv1.MatchCondition{daemon},
 			Variables:  append([]admissionv1.Variable{{Name: "node", Expression: node}}, variables...),

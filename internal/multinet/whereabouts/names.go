@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Group is the API group of the records of addresses.
+const Group = "whereabouts.cni.cncf.io"
+
 // Pool identifies the IPPool of a range.
 type Pool struct {
 	// NetworkName separates the pools of networks that have the same addresses; empty for the shared space.

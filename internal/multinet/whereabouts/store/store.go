@@ -25,7 +25,7 @@ import (
 )
 
 // GroupVersion is the API group and version of whereabouts.
-var GroupVersion = schema.GroupVersion{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1"}
+var GroupVersion = schema.GroupVersion{Group: whereabouts.Group, Version: "v1alpha1"}
 
 // The kinds of whereabouts.
 var (
