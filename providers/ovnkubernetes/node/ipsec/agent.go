@@ -338,8 +338,8 @@ func fits(mtu int, esp ESP) error {
 	if esp.MaxPacket() == 0 || mtu <= limit {
 		return nil
 	}
-	return fmt.Errorf("pods have an MTU of %d bytes, and those of their packets to and from other nodes that exceed %d bytes are lost: the kernel of this node has no ESP, and charon encrypts packets of up to %d bytes; "+
-		"lower spec.defaultNetwork.ovnKubernetesConfig.mtu to %d by spec.migration.mtu, or use nodes whose kernel has ESP", mtu, limit, esp.MaxPacket(), limit)
+	return fmt.Errorf("pods have an MTU of %d bytes, and larger packets than %d bytes to and from other nodes are lost: the node's kernel has no ESP, and charon's takes up to %d bytes; "+
+		"lower spec.defaultNetwork.ovnKubernetesConfig.mtu to %[2]d by spec.migration.mtu", mtu, limit, esp.MaxPacket())
 }
 
 // peerProblem returns an error with the peers whose keys have been missing for lateAfter, with charon's reasons.

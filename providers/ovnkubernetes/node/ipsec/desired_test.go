@@ -230,7 +230,7 @@ func TestPacketsThatESPCannotCarryAreReported(t *testing.T) {
 		want string
 	}{
 		{"charon reads 1,400 bytes, of which Geneve needs 58", 1342, &userspace{}, ""},
-		{"one byte more", 1343, &userspace{}, "pods have an MTU of 1343 bytes, and those of their packets to and from other nodes that exceed 1342 bytes are lost"},
+		{"one byte more", 1343, &userspace{}, "pods have an MTU of 1343 bytes, and larger packets than 1342 bytes to and from other nodes are lost"},
 		{"jumbo frames do not help", 8854, &userspace{}, "lower spec.defaultNetwork.ovnKubernetesConfig.mtu to 1342 by spec.migration.mtu"},
 		{"the kernel is limited by its links only", 8854, kernel{}, ""},
 	} {
