@@ -47,6 +47,15 @@ func isDirectory(path string) bool {
 // InstallOperator applies config/lab.
 func (k *Kit) InstallOperator(ctx context.Context) error { return k.InstallFrom(ctx, "lab") }
 
+// ReinstallOperator is InstallOperator after an uninstallation. It first deletes all certificate requests: a node may have a few within an hour, as many as
+// an administrator's installations need, and not those of a suite.
+func (k *Kit) ReinstallOperator(ctx context.Context) error {
+	if _, err := k.Kubectl(ctx, "delete", "certificatesigningrequests", "--all"); err != nil {
+		return err
+	}
+	return k.InstallOperator(ctx)
+}
+
 // InstallFrom applies a directory of config that installs the operator.
 func (k *Kit) InstallFrom(ctx context.Context, directory string) error {
 	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Installation(), directory))

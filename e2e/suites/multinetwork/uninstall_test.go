@@ -62,11 +62,7 @@ func reinstall(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	// A node may request a few certificates within an hour, as many as an administrator's installations need.
-	if _, err := lab.Kubectl(ctx, "delete", "certificatesigningrequests", "--all"); err != nil {
-		t.Fatal(err)
-	}
-	if err := lab.InstallOperator(ctx); err != nil {
+	if err := lab.ReinstallOperator(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := lab.ApplySample(ctx, "network-flannel.yaml"); err != nil {

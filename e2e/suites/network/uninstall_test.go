@@ -15,11 +15,7 @@ func install(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	// A node may request a few certificates within an hour, as many as an administrator's installations need, not those of this suite.
-	if _, err := lab.Kubectl(ctx, "delete", "certificatesigningrequests", "--all"); err != nil {
-		t.Fatal(err)
-	}
-	if err := lab.InstallOperator(ctx); err != nil {
+	if err := lab.ReinstallOperator(ctx); err != nil {
 		t.Fatal(err)
 	}
 	output := &strings.Builder{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
@@ -71,17 +72,11 @@ func (c Configuration) holders(ctx context.Context, claims []Claim) (holders, er
 	return out, nil
 }
 
-// others returns all but one of the interfaces.
+// others returns all but one of the interfaces, each once: an interface may have several claims.
 func (h holders) others(name string) []string {
-	var out []string
-	for _, names := range h {
-		for _, other := range names {
-			if other != name {
-				out = append(out, other)
-			}
-		}
-	}
-	return out
+	all := slices.Concat(h...)
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(other string) bool { return other == name })
 }
 
 // guards return operations that fail the transaction if other interfaces have the claims by then.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -228,16 +229,11 @@ func claimsAreExclusive(t *testing.T, n *node) {
 	run(t, "ip", "-n", inside, "link", "add", port(0).Name, "type", "veth", "peer", "name", port(1).Name)
 	n.must(n.config.ReplacePorts(t.Context(), "br-int", port(0), logical))
 
-	ended := make(chan struct{})
+	var ended atomic.Bool
 	var others sync.WaitGroup
 	for i := range 2 {
 		others.Go(func() {
-			for {
-				select {
-				case <-ended:
-					return
-				default:
-				}
+			for !ended.Load() {
 				if _, err := n.config.EnsureClaimedPort(context.Background(), "br-int", port(i), logical); err != nil {
 					t.Errorf("restore: %v", err)
 				}
@@ -245,12 +241,7 @@ func claimsAreExclusive(t *testing.T, n *node) {
 		})
 	}
 	others.Go(func() {
-		for {
-			select {
-			case <-ended:
-				return
-			default:
-			}
+		for !ended.Load() {
 			results, err := n.config.Client.Transact(context.Background(), "Open_vSwitch", ovsdb.Select("Interface", []string{"name"}, ovsdb.Includes("external_ids", ovsdb.Map(logical))))
 			if err != nil || len(results[0].Rows) != 1 {
 				t.Errorf("interfaces with the logical port: %v, %v", results, err)
@@ -263,9 +254,13 @@ func claimsAreExclusive(t *testing.T, n *node) {
 			t.Error(err)
 		}
 	}
-	close(ended)
+	ended.Store(true)
 	others.Wait()
 
+	for i := range 2 {
+		// The port that is replaced has both claims.
+		n.must(n.config.ReplacePorts(t.Context(), "br-int", port(i), logical, ovs.Claim{"iface-id": logical["iface-id"]}))
+	}
 	if restored, err := n.config.EnsureClaimedPort(t.Context(), "br-int", port(0), logical); err != nil || restored {
 		t.Errorf("a port whose claim another has: %v, %v", restored, err)
 	}

@@ -28,8 +28,8 @@ const (
 	unusedTable, unusedPriority = 6082, 40000
 	// minMTU is the minimum MTU of IPv4.
 	minMTU = 576
-	// maxUserspace is the maximum size of a packet before encryption: charon's plugin kernel-libipsec gives its interface this MTU when it creates it, and later
-	// reads no more of a packet, whatever the MTU is then (strongSwan 5.9.8).
+	// maxUserspace is the maximum size of a packet before encryption: charon's plugin kernel-libipsec gives its interface this MTU when it creates it, and reads
+	// no more of a packet, also after the MTU was changed (strongSwan 5.9.8).
 	maxUserspace = 1400
 )
 
