@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -110,7 +111,7 @@ func after(requests int, reached func()) func(http.RoundTripper) http.RoundTripp
 
 // hangingNetwork is a provider whose work does not end when its context does.
 type hangingNetwork struct {
-	fakeNetwork
+	fakeprovider.Network
 	started, end chan struct{}
 }
 
@@ -120,14 +121,14 @@ func (h hangingNetwork) Observe(ctx context.Context, r client.Reader, spec *oper
 	case <-h.end:
 	}
 	<-h.end
-	return h.fakeNetwork.Observe(ctx, r, spec)
+	return h.Network.Observe(ctx, r, spec)
 }
 
 // TestLeaseIsReleasedAlthoughAControllerHangs: a loop that does not end keeps neither the process nor the lease.
 func TestLeaseIsReleasedAlthoughAControllerHangs(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
-	hanging := hangingNetwork{started: make(chan struct{}), end: make(chan struct{})}
+	hanging := hangingNetwork{Network: fakeNetwork(false), started: make(chan struct{}), end: make(chan struct{})}
 	options := c.options(withRegistry(pipeline.Registry{Providers: []provider.Provider{hanging}}), func(o *Options) {
 		o.WithoutLease, o.Identity, o.loopsStop = false, "network-operator-0", 100*time.Millisecond
 	})

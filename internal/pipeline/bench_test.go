@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"testing"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -11,7 +12,7 @@ import (
 // provider renders. Rendering everything may take ten milliseconds.
 func BenchmarkPipeline(b *testing.B) {
 	p := newPipeline()
-	p.Registry.Providers = []provider.Provider{fakeNetwork{traits: flannelTraits(), objects: 60}, NotBuilt(operatorv1.NetworkTypeKuryr)}
+	p.Registry.Providers = []provider.Provider{fakeprovider.Network{With: flannelTraits(), Objects: agents(60)}, NotBuilt(operatorv1.NetworkTypeKuryr)}
 	in := Input{Desired: spec(), Applied: spec(mtu(1500)), Cluster: cluster()}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,8 +14,8 @@ import (
 // disruptive is a network whose MTU can be changed by who acknowledges it.
 func disruptive() Pipeline {
 	p := newPipeline()
-	n := p.Registry.Providers[0].(fakeNetwork)
-	n.fields = []provider.Field{{Path: "spec.defaultNetwork.flannelConfig.mtu", Class: provider.Rolling, Disruption: provider.Outage, Acknowledge: true, Reason: "pods stall"}}
+	n := p.Registry.Providers[0].(fakeprovider.Network)
+	n.Table = []provider.Field{{Path: "spec.defaultNetwork.flannelConfig.mtu", Class: provider.Rolling, Disruption: provider.Outage, Acknowledge: true, Reason: "pods stall"}}
 	p.Registry.Providers[0] = n
 	return p
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"net/netip"
 	"strings"
 	"testing"
@@ -148,7 +149,7 @@ func TestFixedPoolsMayNotBeReordered(t *testing.T) {
 	p := newPipeline()
 	traits := ovnTraits()
 	traits.GrowPools = false
-	p.Registry.Providers[1] = fakeNetwork{traits: traits}
+	p.Registry.Providers[1] = fakeprovider.Network{With: traits}
 	for rule, next := range map[string]*operatorv1.NetworkSpec{
 		"spec.clusterNetwork cluster-network-order":          spec(typed(ovn), podPools("10.0.0.0/16 24", "10.4.0.0/16 24", "10.2.0.0/16 24")),
 		"spec.clusterNetwork[1].cidr cluster-network-change": spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/15 24", "10.4.0.0/16 24")),
@@ -190,7 +191,7 @@ func TestConversionNeedsANetworkThatCan(t *testing.T) {
 	p := newPipeline()
 	traits := ovnTraits()
 	traits.ConvertDualStack = false
-	p.Registry.Providers[1] = fakeNetwork{traits: traits}
+	p.Registry.Providers[1] = fakeprovider.Network{With: traits}
 	_, err := p.Run(t.Context(), Input{Applied: spec(typed(ovn)), Desired: spec(typed(ovn), dualStack)}, Check)
 	if d := cmp.Diff([]string{"spec.serviceNetwork dual-stack-conversion"}, summaries(RefusalsOf(err))); d != "" {
 		t.Error(d)

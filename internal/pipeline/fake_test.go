@@ -14,16 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 )
-
-// fakeNetwork is a network that behaves: it has one setting, the MTU, which it takes from the nodes once.
-type fakeNetwork struct {
-	traits  provider.Traits
-	objects int
-	observe error // of Observe
-	panics  string
-	fields  []provider.Field
-}
 
 func flannelTraits() provider.Traits {
 	return provider.Traits{Type: operatorv1.NetworkTypeFlannel, HostPrefix: true, MaxClusterNetworks: 1, HostMTU: true}
@@ -37,60 +29,14 @@ func ovnTraits() provider.Traits {
 	}
 }
 
-func (n fakeNetwork) Traits() provider.Traits { return n.traits }
-
-func (n fakeNetwork) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
-	n.boom("Validate")
-	if c := spec.DefaultNetwork.FlannelConfig; c != nil && c.MTU != nil && *c.MTU < 576 {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "defaultNetwork", "flannelConfig", "mtu"), *c.MTU, "must be between 576 and 65536").WithOrigin("flannel-mtu-range")}
-	}
-	return nil
-}
-
-func (n fakeNetwork) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
-	n.boom("Default")
-	if n.traits.Type != operatorv1.NetworkTypeFlannel {
-		return spec
-	}
-	c := &spec.DefaultNetwork.FlannelConfig
-	if *c == nil {
-		*c = &operatorv1.FlannelConfig{}
-	}
-	if (*c).MTU == nil && prev != nil && prev.DefaultNetwork.FlannelConfig != nil {
-		(*c).MTU = prev.DefaultNetwork.FlannelConfig.MTU
-	}
-	if (*c).MTU == nil {
-		(*c).MTU = new(uint32(f.HostMTU))
-	}
-	return spec
-}
-
-func (n fakeNetwork) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
-	n.boom("CheckChange")
-	if n.traits.Type == operatorv1.NetworkTypeFlannel && *prev.DefaultNetwork.FlannelConfig.MTU != *next.DefaultNetwork.FlannelConfig.MTU {
-		return field.ErrorList{field.Forbidden(field.NewPath("spec", "defaultNetwork", "flannelConfig", "mtu"), "cannot change the MTU")}
-	}
-	return nil
-}
-
-func (n fakeNetwork) Observe(context.Context, client.Reader, *operatorv1.NetworkSpec) (provider.Renderer, error) {
-	n.boom("Observe")
-	return n, n.observe
-}
-
-func (n fakeNetwork) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
-	n.boom("Render")
-	out := provider.Output{MTU: 1450}
-	for i := range n.objects {
-		out.Objects = append(out.Objects, workload("DaemonSet", fmt.Sprintf("agent-%d", i)))
-	}
-	out.Objects = append(out.Objects, object("v1", "Namespace", "", "openshift-flannel"))
-	return out, nil
-}
-
-func (n fakeNetwork) boom(where string) {
-	if n.panics == where {
-		panic("boom in " + where)
+// agents returns the objects of a network with n DaemonSets.
+func agents(n int) func(*operatorv1.NetworkSpec, facts.Cluster) ([]manifest.Object, error) {
+	return func(*operatorv1.NetworkSpec, facts.Cluster) ([]manifest.Object, error) {
+		var objects []manifest.Object
+		for i := range n {
+			objects = append(objects, workload("DaemonSet", fmt.Sprintf("agent-%d", i)))
+		}
+		return append(objects, object("v1", "Namespace", "", "openshift-flannel")), nil
 	}
 }
 
@@ -116,8 +62,6 @@ func (c fakeComponent) Validate(spec *operatorv1.NetworkSpec, _ provider.Traits)
 func (c fakeComponent) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {
 	return spec
 }
-
-func (n fakeNetwork) Fields() []provider.Field { return n.fields }
 
 func (c fakeComponent) Fields() []provider.Field { return nil }
 
@@ -154,7 +98,7 @@ func workload(kind, name string) manifest.Object {
 func registry() Registry {
 	return Registry{
 		Providers: []provider.Provider{
-			fakeNetwork{traits: flannelTraits(), objects: 1}, fakeNetwork{traits: ovnTraits()},
+			fakeprovider.Network{With: flannelTraits(), Objects: agents(1)}, fakeprovider.Network{With: ovnTraits(), Objects: agents(0)},
 			NotBuilt(operatorv1.NetworkTypeOpenShiftSDN), NotBuilt(operatorv1.NetworkTypeKuryr),
 		},
 		Components: []provider.Component{fakeComponent{name: "KubeProxy", objects: []manifest.Object{object("v1", "ConfigMap", "openshift-kube-proxy", "proxy-config")}}},

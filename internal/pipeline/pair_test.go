@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"log/slog"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 
 // rendering is a network that renders what a test has it render.
 type rendering struct {
-	fakeNetwork
+	fakeprovider.Network
 	given []manifest.Object
 	files []string
 }
@@ -30,7 +31,7 @@ func (n rendering) Render(*operatorv1.NetworkSpec, facts.Cluster) (provider.Outp
 }
 
 func (n rendering) Operands() provider.Operands {
-	return provider.Operands{Agents: []provider.Agent{{Namespace: "n", Name: "agent-of-" + string(n.traits.Type), Files: n.files}}}
+	return provider.Operands{Agents: []provider.Agent{{Namespace: "n", Name: "agent-of-" + string(n.With.Type), Files: n.files}}}
 }
 
 // listening is a DaemonSet on the network of nodes with one port.
@@ -73,8 +74,8 @@ func TestConflictsOfTwoNetworksAreReported(t *testing.T) {
 		t.Run(tc.why, func(t *testing.T) {
 			r := registry()
 			r.Providers = []provider.Provider{
-				rendering{fakeNetwork{traits: flannelTraits()}, tc.from, tc.fromFiles},
-				rendering{fakeNetwork{traits: ovnTraits()}, tc.to, tc.toFiles},
+				rendering{fakeprovider.Network{With: flannelTraits()}, tc.from, tc.fromFiles},
+				rendering{fakeprovider.Network{With: ovnTraits()}, tc.to, tc.toFiles},
 			}
 			p := Pipeline{Registry: r, Log: slog.New(slog.DiscardHandler)}
 			pair, err := p.ChoosePair(t.Context(), Input{Applied: spec(), Desired: spec(typed(operatorv1.NetworkTypeOVNKubernetes)), Cluster: cluster()})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"log/slog"
 	"strings"
 	"testing"
@@ -82,13 +83,13 @@ func TestPanicsBecomeErrorsThatNameTheStage(t *testing.T) {
 	for where, want := range map[string]Stage{"Validate": Validate, "Default": Fill, "CheckChange": Check, "Observe": Bootstrap, "Render": Render} {
 		var log bytes.Buffer
 		p := Pipeline{Registry: registry(), Log: slog.New(slog.NewTextHandler(&log, nil))}
-		p.Registry.Providers[0] = fakeNetwork{traits: flannelTraits(), panics: where}
+		p.Registry.Providers[0] = fakeprovider.Network{With: flannelTraits(), Panics: where}
 		_, err := p.Run(t.Context(), Input{Desired: spec(), Applied: spec(mtu(1500)), Cluster: cluster()}, Render)
 		bug, ok := errors.AsType[*PanicError](err)
 		if !ok || StageOf(err) != want || !strings.Contains(err.Error(), "boom in "+where) || len(bug.Stack) == 0 {
 			t.Errorf("panic in %s: error %v", where, err)
 		}
-		if !strings.Contains(log.String(), "fakeNetwork") {
+		if !strings.Contains(log.String(), "fakeprovider.Network") {
 			t.Errorf("panic in %s: no stack in the log: %s", where, log.String())
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"github.com/cluster-network-operator/cno/internal/testing/fakeprovider"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ metadata:
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Error(d)
 	}
-	if res.MTU != 1450 || res.Outputs[0].Name != "Flannel" || res.Outputs[1].Name != "KubeProxy" {
+	if res.MTU != 1500 || res.Outputs[0].Name != "Flannel" || res.Outputs[1].Name != "KubeProxy" {
 		t.Errorf("MTU %d, outputs of %s and %s", res.MTU, res.Outputs[0].Name, res.Outputs[1].Name)
 	}
 }
@@ -153,7 +154,7 @@ func TestFailingComponentDoesNotBlockTheOthers(t *testing.T) {
 
 func TestEveryFailingComponentIsNamed(t *testing.T) {
 	p := newPipeline()
-	p.Registry.Providers[0] = fakeNetwork{traits: flannelTraits(), observe: errors.New("no etcd")}
+	p.Registry.Providers[0] = fakeprovider.Network{With: flannelTraits(), Unobservable: errors.New("no etcd")}
 	p.Registry.Components = []provider.Component{fakeComponent{name: "A", err: errors.New("no a")}, fakeComponent{name: "B", err: errors.New("no b")}}
 	_, err := p.Run(t.Context(), Input{Desired: spec(), Cluster: cluster()}, Render)
 	if want := "Bootstrap of Flannel: no etcd\nRender of A: no a\nRender of B: no b"; err == nil || err.Error() != want {

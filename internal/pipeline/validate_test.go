@@ -12,6 +12,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
@@ -91,7 +92,7 @@ func TestValidateReportsEachError(t *testing.T) {
 		{"the settings of another network", func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{} }, "spec.defaultNetwork.ovnKubernetesConfig foreign-settings", "is set but type is Flannel; remove it, or set the type to OVNKubernetes"},
 		{"a provider's own rule", func(s *operatorv1.NetworkSpec) {
 			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(10))}
-		}, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range", "10 must be between 576 and 65536"},
+		}, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range", "10 " + rules.FlannelMTU.Detail()},
 		{"a component's own rule without a name", func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "nowhere"} }, "spec.kubeProxyConfig.bindAddress invalid", `"nowhere" BindAddress must be a valid IP address`},
 		{"a network cannot be removed", func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Removed }, "spec.managementState management-state", `"Removed" is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is`},
 		{"a management state that is none", func(s *operatorv1.NetworkSpec) { s.ManagementState = "Paused" }, "spec.managementState management-state", `"Paused" is not a management state; use Managed or Unmanaged`},
