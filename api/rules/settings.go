@@ -44,7 +44,7 @@ var (
 	KubeProxyValue        = New("kube-proxy-value", "%s")
 	KubeProxyNoValue      = New("kube-proxy-value-count", "has no value; write one, or remove the argument")
 	KubeProxyManyValues   = New("kube-proxy-value-count", "are too many values; the flag takes one")
-	KubeProxySetTwice     = New("kube-proxy-said-twice", "contradicts %s; set it once, there")
+	KubeProxySetTwice     = New("kube-proxy-set-twice", "contradicts %s; set it once, there")
 	KubeProxyPeriods      = New("kube-proxy-together", "is longer than the sync period, which is %s; write %s or less")
 	KubeProxyLocalMode    = New("kube-proxy-together", "detect-local-mode %s needs the argument %s too")
 	KubeProxyOnePerFamily = New("kube-proxy-together", "has several networks of one IP family; kube-proxy takes one network, or one of each family")

@@ -23,14 +23,14 @@ type kept struct {
 const (
 	operatorNamespace = "openshift-network-operator"
 	// account is the name of the operator's ServiceAccount.
-	account          = "cluster-network-operator"
-	courierNamespace = "openshift-host-network"
+	account              = "cluster-network-operator"
+	hostNetworkNamespace = "openshift-host-network"
 )
 
 // dependencies returns the objects that a network in use depends on: the configuration, the installation of the operator, and the
 // namespaces of operands. Admission policies are excluded, since policies do not apply to policies: the operator recreates those.
 func dependencies(operands provider.Operands) []kept {
-	namespaces := append([]string{operatorNamespace, courierNamespace}, operands.Installed()...)
+	namespaces := append([]string{operatorNamespace, hostNetworkNamespace}, operands.Installed()...)
 	protected := operands.Names(func(n provider.OperandNamespace) bool { return n.Protected && !n.Installed })
 	everywhere := []string{strings.TrimSuffix(prefix, "-") + "*"}
 	rights := slices.Concat(everywhere, []string{"host-network"})
@@ -42,7 +42,7 @@ func dependencies(operands provider.Operands) []kept {
 		{resource: "serviceaccounts", namespaces: namespaces, names: rights},
 		{resource: "configmaps", namespaces: []string{operatorNamespace}, names: []string{"network-operator-images*"}},
 		// The operator restores those of operands.
-		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{operatorNamespace, courierNamespace}, names: []string{"default-deny"}},
+		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{operatorNamespace, hostNetworkNamespace}, names: []string{"default-deny"}},
 		{group: "apps", resource: "deployments", namespaces: []string{operatorNamespace}, names: []string{"network-operator"}},
 		{group: "rbac.authorization.k8s.io", resource: "roles", namespaces: namespaces, names: rights},
 		{group: "rbac.authorization.k8s.io", resource: "rolebindings", namespaces: namespaces, names: rights},

@@ -27,7 +27,7 @@ const (
 
 // Namespaces returns the namespaces of the operator's own objects.
 func Namespaces(operands provider.Operands) []string {
-	return append([]string{operatorNamespace, courierNamespace}, operands.Names(nil)...)
+	return append([]string{operatorNamespace, hostNetworkNamespace}, operands.Names(nil)...)
 }
 
 // names are the names of the objects that the operator may write. A role cannot express them, since it does not restrict names of

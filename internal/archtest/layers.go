@@ -72,6 +72,7 @@ var rules = []struct {
 	{"internal/multinet/egressrouter/plugin", Edges},
 	{"internal/multinet/policy/kernel", Edges},
 	{"internal/dayone/hostapply", Edges},
+	{"internal/dayone/hostsync", Edges},
 	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},
 	{"internal/preview", Composition},

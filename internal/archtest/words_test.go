@@ -28,6 +28,7 @@ var (
 		{`taken back|takes? back`, "rolled back, reverted"},
 		{`for ever`, "forever, without a limit"},
 		{`begins? again`, "restarts, starts over"},
+		{`couriers?`, "sync agent"},
 	}
 	unwantedText = []struct{ word, instead string }{
 		{`(is|are) told|tells`, "reports, prints, sets the condition"},

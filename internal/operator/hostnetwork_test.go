@@ -20,8 +20,8 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostsync"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
-	"github.com/cluster-network-operator/cno/internal/host/courier"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -118,13 +118,13 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 	}
 }
 
-// TestCourierReportsForItsOwnNodeOnly checks the policy that ships with the role of couriers.
-func TestCourierReportsForItsOwnNodeOnly(t *testing.T) {
+// TestSyncAgentReportsForItsOwnNodeOnly checks the policy that ships with the role of sync agents.
+func TestSyncAgentReportsForItsOwnNodeOnly(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))
 	}
-	as := func(node string) courier.ConfigMaps {
+	as := func(node string) hostsync.ConfigMaps {
 		config := rest.CopyConfig(c.Config)
 		config.Impersonate = rest.ImpersonationConfig{
 			UserName: "system:serviceaccount:" + nodereport.Namespace + ":host-network",
@@ -135,7 +135,7 @@ func TestCourierReportsForItsOwnNodeOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return courier.ConfigMaps{Client: api}
+		return hostsync.ConfigMaps{Client: api}
 	}
 	report := nodereport.Report{Node: "w-0", Result: "applied", Time: time.Now()}
 	c.eventually("the policy is in effect", func() bool {

@@ -121,7 +121,7 @@ func (s *shared) serves(gk schema.GroupKind) (bool, error) {
 	return err == nil, err
 }
 
-// namespaceExists reports whether a namespace of the operator's workloads exists. That of couriers is created with the operator.
+// namespaceExists reports whether a namespace of the operator's workloads exists. That of sync agents is created with the operator.
 func (s *shared) namespaceExists(name string) bool {
 	_, exists := s.operands.Live(manifest.Key{Kind: "Namespace", Name: name})
 	return exists || name == nodereport.Namespace

@@ -18,7 +18,7 @@ const (
 	RuleOverride     = "kube-proxy-override"
 	RuleValue        = "kube-proxy-value"
 	RuleValueCount   = "kube-proxy-value-count"
-	RuleSetTwice     = "kube-proxy-said-twice"
+	RuleSetTwice     = "kube-proxy-set-twice"
 	RuleTogether     = "kube-proxy-together"
 	RuleClusterPools = "kube-proxy-cluster-pools"
 	RuleClusterCIDR  = "kube-proxy-cluster-cidr"

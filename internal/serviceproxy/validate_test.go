@@ -89,8 +89,8 @@ func TestEachErrorIsNamedWithItsWayOut(t *testing.T) {
 		{"set twice, to the same value", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "60s", ProxyArguments: proxysettings.Args("bind-address=::", "iptables-sync-period=1m")}, nil},
 		{"set twice, to different values", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("bind-address=0.0.0.0", "iptables-sync-period=1m")},
 			[]string{
-				"proxyArguments[bind-address]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.bindAddress; set it once, there",
-				"proxyArguments[iptables-sync-period]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.iptablesSyncPeriod; set it once, there",
+				"proxyArguments[bind-address]: kube-proxy-set-twice: contradicts spec.kubeProxyConfig.bindAddress; set it once, there",
+				"proxyArguments[iptables-sync-period]: kube-proxy-set-twice: contradicts spec.kubeProxyConfig.iptablesSyncPeriod; set it once, there",
 			}},
 		{"kube-proxy does not start with a least period beyond the period", osv1.ProxyConfig{IptablesSyncPeriod: "5s", ProxyArguments: proxysettings.Args("iptables-min-sync-period=10s", "ipvs-min-sync-period=31s")},
 			[]string{

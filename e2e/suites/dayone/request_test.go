@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// request requests that the host applies a document of testdata, as host-network-courier does.
+// request requests that the host applies a document of testdata, as host-network-sync does.
 func (s *scene) request(name string, attempt int) (string, error) {
 	s.t.Helper()
 	s.Write("/run/host-network/apply/request.json",

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// hostNetworkNamespace is the namespace of host-network-courier, of the files that it copies to nodes, and of the nodes' reports.
+// hostNetworkNamespace is the namespace of host-network-sync, of the files that it copies to nodes, and of the nodes' reports.
 const hostNetworkNamespace = "openshift-host-network"
 
 // hostNetwork configures a bridge with its own address on each worker: it can be applied, and no other process on a node of the lab uses it.
@@ -180,7 +180,7 @@ func (w *workers) gone() {
 	if err := lab.Client.Delete(w.t.Context(), config); err != nil {
 		w.t.Fatal(err)
 	}
-	kit.Eventually(w.t, 2*time.Minute, "the couriers and the files that they copied are deleted", func(ctx context.Context) error {
+	kit.Eventually(w.t, 2*time.Minute, "the sync agents and the files that they copied are deleted", func(ctx context.Context) error {
 		pods, maps := &corev1.PodList{}, &corev1.ConfigMapList{}
 		for _, list := range []client.ObjectList{pods, maps} {
 			if err := lab.Client.List(ctx, list, client.InNamespace(hostNetworkNamespace)); err != nil {

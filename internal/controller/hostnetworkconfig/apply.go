@@ -94,7 +94,7 @@ func (c *Controller) apply(ctx context.Context, w input, d decision) (failed boo
 		}
 		delete(c.lastApplied, key)
 		if key.kind == kindDaemonSet() {
-			if err := c.deleteReports(ctx, w, strings.TrimPrefix(key.name, courierPrefix), d.Configured); err != nil {
+			if err := c.deleteReports(ctx, w, strings.TrimPrefix(key.name, agentPrefix), d.Configured); err != nil {
 				return failed, err
 			}
 		}

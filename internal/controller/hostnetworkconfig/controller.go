@@ -1,9 +1,9 @@
 // Package hostnetworkconfig installs the documents of HostNetworkConfigs on hosts, and reports their state.
 //
-// Input: all HostNetworkConfigs, the nodes, the BareMetalHosts if their kind is available, and the reports of couriers on nodes. Output:
+// Input: all HostNetworkConfigs, the nodes, the BareMetalHosts if their kind is available, and the reports of sync agents on nodes. Output:
 // where MachineConfigs are available, one per role with documents, and on request one with the program that applies them; elsewhere
-// ConfigMaps, from which a courier on each node copies the files; for hosts that boot from an image, a Secret each, and its name in the
-// BareMetalHost; couriers that report; and the status of each HostNetworkConfig.
+// ConfigMaps, from which a sync agent on each node copies the files; for hosts that boot from an image, a Secret each, and its name in the
+// BareMetalHost; sync agents that report; and the status of each HostNetworkConfig.
 //
 // An error never removes a document: while a HostNetworkConfig is invalid, its previous objects stay. The controller applies nothing on
 // nodes; it sends requests to them in a live rollout. Nodes are restarted only on request of the author.
@@ -37,7 +37,7 @@ const (
 	fieldManager = client.FieldOwner("cluster-network-operator/hostnetworkconfig")
 	// resyncInterval is the interval at which objects are read that are not watched, because only some clusters have their kinds.
 	resyncInterval = 5 * time.Minute
-	// retryInterval is the same while a BareMetalHost or the last report of a courier is awaited.
+	// retryInterval is the same while a BareMetalHost or the last report of a sync agent is awaited.
 	retryInterval = 15 * time.Second
 )
 
@@ -49,13 +49,13 @@ type Controller struct {
 	Live client.Reader
 	// Serves reports whether the API server serves a kind. It returns an error if that is unknown.
 	Serves func(schema.GroupKind) (bool, error)
-	// Image is the image of couriers. If it is empty, there are no couriers, and the status reports that.
+	// Image is the image of sync agents. If it is empty, there are no sync agents, and the status reports that.
 	Image string
 	// Units are the systemd units of host-network, for MachineConfigs.
 	Units fs.FS
-	// PullSecret returns the name of the couriers' image pull secret, empty for none; nil means none.
+	// PullSecret returns the name of the sync agents' image pull secret, empty for none; nil means none.
 	PullSecret func(context.Context) (string, error)
-	// APIServer is the address of the API server for couriers, which do not use the cluster network. Empty means the Service.
+	// APIServer is the address of the API server for sync agents, which do not use the cluster network. Empty means the Service.
 	APIServer facts.HostPort
 	// Version is the version of the operator.
 	Version string

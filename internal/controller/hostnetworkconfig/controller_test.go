@@ -347,7 +347,7 @@ func TestRolesAreNotSharedAndAddressesNeither(t *testing.T) {
 	}
 }
 
-func TestOnPlainKubernetesACourierCopiesTheFiles(t *testing.T) {
+func TestOnPlainKubernetesASyncAgentCopiesTheFiles(t *testing.T) {
 	c := newCluster(t, true)
 	c.node("cp-0", "control-plane")
 	c.node("w-0")
@@ -366,7 +366,7 @@ func TestOnPlainKubernetesACourierCopiesTheFiles(t *testing.T) {
 	}
 	container := d.Spec.Template.Spec.Containers[0]
 	if container.Image != "host-network:v1" || !strings.Contains(strings.Join(container.Command, " "), "--to /host/etc/nmstate/openshift --from /files") {
-		t.Errorf("the courier runs %v", container.Command)
+		t.Errorf("the sync agent runs %v", container.Command)
 	}
 	status := c.get("workers").Status
 	if status.Nodes != 1 || len(status.Hosts) != 1 || status.Hosts[0].Node != "w-0" || status.Hosts[0].Result != networkv1.Pending {

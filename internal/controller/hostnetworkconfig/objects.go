@@ -24,9 +24,9 @@ const (
 	component = "HostNetwork"
 	// labelConfig is the name of an object's HostNetworkConfig.
 	labelConfig = "network.operator.openshift.io/host-network-config"
-	// courierPrefix is the prefix of the names of DaemonSets; the role follows.
-	courierPrefix = "host-network-"
-	// annotationFiles is on DaemonSets whose couriers write to the hosts' directory: installMode if they install files, removeMode if they
+	// agentPrefix is the prefix of the names of DaemonSets; the role follows.
+	agentPrefix = "host-network-"
+	// annotationFiles is on DaemonSets whose sync agents write to the hosts' directory: installMode if they install files, removeMode if they
 	// remove them.
 	annotationFiles         = "network.operator.openshift.io/files"
 	installMode, removeMode = "brings", "withdraws"
@@ -66,10 +66,10 @@ func (c *Controller) objects(w input, config roleConfig, configured []string) (a
 		}
 	}
 	if len(config.rendered.Files) > 0 && c.Image != "" {
-		add(c.courierDaemonSet(role, maps, configured, w.PullSecret))
+		add(c.agentDaemonSet(role, maps, configured, w.PullSecret))
 	}
 	if len(config.rendered.Files) > 0 && c.Image == "" && !w.MachineConfigs {
-		errs = append(errs, "the image of couriers is unknown (HOST_NETWORK_IMAGE); no file is installed on nodes")
+		errs = append(errs, "the image of sync agents is unknown (HOST_NETWORK_IMAGE); no file is installed on nodes")
 	}
 	before, problems := c.preBoot(w, config)
 	return append(all, before...), append(errs, problems...)
@@ -136,11 +136,11 @@ func configMaps(role string, files placement.Files) []*corev1.ConfigMap {
 
 // reporterDaemonSet returns the DaemonSet for the nodes of a role without any files.
 func (c *Controller) reporterDaemonSet(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
-	d, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/courier.yaml")
+	d, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/sync.yaml")
 	if err != nil {
 		return nil, err
 	}
-	d.Name = courierPrefix + role
+	d.Name = agentPrefix + role
 	name := map[string]string{"app": d.Name}
 	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = name, name
 	spec := &d.Spec.Template.Spec
@@ -154,9 +154,9 @@ func (c *Controller) reporterDaemonSet(role string, configured []string, pullSec
 	return d, nil
 }
 
-// courierDaemonSet returns the DaemonSet for the nodes of a role, which copies the files of ConfigMaps, if there are any, and passes on
+// agentDaemonSet returns the DaemonSet for the nodes of a role, which copies the files of ConfigMaps, if there are any, and passes on
 // requests to apply them.
-func (c *Controller) courierDaemonSet(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+func (c *Controller) agentDaemonSet(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
 	d, err := c.reporterDaemonSet(role, configured, pullSecret)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (c *Controller) withdrawDaemonSet(role string, configured []string, pullSec
 		return nil, err
 	}
 	d.Spec.Template.Spec.Containers[0].Command = append(d.Spec.Template.Spec.Containers[0].Command, "--withdraw")
-	// All nodes are updated at once, because a missing courier does no harm here.
+	// All nodes are updated at once, because a missing sync agent does no harm here.
 	all := intstr.FromString("100%")
 	d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &all
 	d.Annotations[annotationFiles] = removeMode
@@ -201,7 +201,7 @@ func mountDocuments(d *appsv1.DaemonSet, readOnly bool) {
 	container.Command = append(container.Command, "--to", "/host"+placement.Dir)
 }
 
-// mountRequests mounts the requests to the nodes of a role, and the host's directory for them. The ConfigMap is optional, so that couriers
+// mountRequests mounts the requests to the nodes of a role, and the host's directory for them. The ConfigMap is optional, so that sync agents
 // are not restarted when it is created or deleted.
 func mountRequests(d *appsv1.DaemonSet, role string) {
 	const requests, host = "/requests", "/host/apply"

@@ -31,7 +31,7 @@ type input struct {
 	MachineConfigs, BareMetalHosts bool
 	// Machines maps the names of BareMetalHosts to the names of their Secrets. It is nil if they are not needed.
 	Machines map[string]string
-	// PullSecret is the name of the couriers' image pull secret; empty for none.
+	// PullSecret is the name of the sync agents' image pull secret; empty for none.
 	PullSecret string
 	// Requests are the existing requests to nodes, by role.
 	Requests map[string]nodereport.Requests

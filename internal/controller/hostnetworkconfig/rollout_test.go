@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostsync"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
-	"github.com/cluster-network-operator/cno/internal/host/courier"
 )
 
 func TestRollOut(t *testing.T) {
@@ -85,12 +85,12 @@ func TestRollOut(t *testing.T) {
 	}
 }
 
-// hosts are the nodes of a role with their couriers, which talk to the API server, and the program on each, whose result is in works.
+// hosts are the nodes of a role with their sync agents, which talk to the API server, and the program on each, whose result is in works.
 type hosts struct {
 	*cluster
-	couriers map[string]*courier.Courier
-	works    map[string]bool
-	applied  []string
+	agents  map[string]*hostsync.Agent
+	works   map[string]bool
+	applied []string
 }
 
 func newHosts(c *cluster, names ...string) *hosts {
@@ -99,7 +99,7 @@ func newHosts(c *cluster, names ...string) *hosts {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	h := &hosts{cluster: c, couriers: map[string]*courier.Courier{}, works: map[string]bool{}}
+	h := &hosts{cluster: c, agents: map[string]*hostsync.Agent{}, works: map[string]bool{}}
 	for _, name := range names {
 		c.node(name)
 		h.setReady(name, true)
@@ -110,10 +110,10 @@ func newHosts(c *cluster, names ...string) *hosts {
 			}
 		}
 		h.works[name] = true
-		h.couriers[name] = &courier.Courier{
+		h.agents[name] = &hostsync.Agent{
 			Node: name, From: filepath.Join(dir, "files"), To: filepath.Join(dir, "etc"), Requests: filepath.Join(dir, "requests", nodereport.RequestsKey),
 			Request: filepath.Join(dir, "apply", "request.json"), Report: filepath.Join(dir, "report.json"), PublishInterval: time.Hour, RequestInterval: time.Hour,
-			Publisher: courier.ConfigMaps{Client: api}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Publisher: hostsync.ConfigMaps{Client: api}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}
 	}
 	return h
@@ -153,7 +153,7 @@ func (h *hosts) volume(configMap, dir string) {
 // contains has the program on a host report its document.
 func (h *hosts) writeReport(name, result, attempt string) {
 	h.t.Helper()
-	c := h.couriers[name]
+	c := h.agents[name]
 	content, err := os.ReadFile(filepath.Join(c.To, "cluster.yml"))
 	if err != nil {
 		h.t.Fatal(err)
@@ -164,11 +164,11 @@ func (h *hosts) writeReport(name, result, attempt string) {
 	}
 }
 
-// turn is one round of everyone: the operator, the couriers, and the programs that were asked.
+// turn is one round of everyone: the operator, the sync agents, and the programs that were asked.
 func (h *hosts) turn() {
 	h.t.Helper()
 	h.reconcile()
-	for name, c := range h.couriers {
+	for name, c := range h.agents {
 		h.volume("files-worker-0", c.From)
 		h.volume(nodereport.RequestsName("worker"), filepath.Dir(c.Requests))
 		if err := c.Once(h.t.Context()); err != nil {
@@ -194,7 +194,7 @@ func (h *hosts) turn() {
 func (h *hosts) boot() {
 	h.t.Helper()
 	h.turn()
-	for name := range h.couriers {
+	for name := range h.agents {
 		h.writeReport(name, "applied", "0")
 	}
 	h.turn()

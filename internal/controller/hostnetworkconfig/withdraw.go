@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// abandonedRoles returns the roles whose couriers have installed files that no config requests. An invalid config requests its previous
+// abandonedRoles returns the roles whose sync agents have installed files that no config requests. An invalid config requests its previous
 // files.
 func abandonedRoles(w input, configs []roleConfig) []string {
 	current := map[string]bool{}
@@ -25,8 +25,8 @@ func abandonedRoles(w input, configs []roleConfig) []string {
 	}
 	var out []string
 	for key, live := range w.Live {
-		role, isCourier := strings.CutPrefix(key.name, courierPrefix)
-		if key.kind.Kind == "DaemonSet" && isCourier && live.GetAnnotations()[annotationFiles] != "" && !current[role] {
+		role, isAgent := strings.CutPrefix(key.name, agentPrefix)
+		if key.kind.Kind == "DaemonSet" && isAgent && live.GetAnnotations()[annotationFiles] != "" && !current[role] {
 			out = append(out, role)
 		}
 	}
@@ -34,7 +34,7 @@ func abandonedRoles(w input, configs []roleConfig) []string {
 	return out
 }
 
-// withdraw returns the couriers of abandoned roles, until all nodes have reported that the files are removed. An unreachable node is waited
+// withdraw returns the sync agents of abandoned roles, until all nodes have reported that the files are removed. An unreachable node is waited
 // for until its Node is deleted.
 func (c *Controller) withdraw(w input, roles, configured []string) (all []object, err error) {
 	for _, role := range roles {
@@ -49,7 +49,7 @@ func (c *Controller) withdraw(w input, roles, configured []string) (all []object
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, c.withLabels(made, w.Live[courierKey(role)].GetLabels()[labelConfig]))
+		all = append(all, c.withLabels(made, w.Live[agentKey(role)].GetLabels()[labelConfig]))
 	}
 	return all, nil
 }
@@ -59,11 +59,11 @@ func (w input) clean(role string, configured []string) bool {
 	return !slices.ContainsFunc(w.Nodes, func(n node) bool { return roleOf(n, configured) == role && !w.Reports[n.Name].Withdrawn })
 }
 
-func courierKey(role string) objectKey {
-	return objectKey{kindDaemonSet(), nodereport.Namespace, courierPrefix + role}
+func agentKey(role string) objectKey {
+	return objectKey{kindDaemonSet(), nodereport.Namespace, agentPrefix + role}
 }
 
-// deleteReports deletes the reports of nodes whose couriers were deleted, because they would be outdated for new couriers.
+// deleteReports deletes the reports of nodes whose sync agents were deleted, because they would be outdated for new sync agents.
 func (c *Controller) deleteReports(ctx context.Context, w input, role string, configured []string) error {
 	for _, n := range w.Nodes {
 		if _, reported := w.Reports[n.Name]; !reported || roleOf(n, configured) != role {

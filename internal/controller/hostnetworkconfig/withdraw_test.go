@@ -13,11 +13,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 )
 
-// courierOf returns the command of the couriers of a role; empty if there are none.
-func (c *cluster) courierOf(role string) string {
+// agentOf returns the command of the sync agents of a role; empty if there are none.
+func (c *cluster) agentOf(role string) string {
 	c.t.Helper()
 	var d appsv1.DaemonSet
-	err := c.Server.Client.Get(c.t.Context(), client.ObjectKey{Namespace: nodereport.Namespace, Name: courierPrefix + role}, &d)
+	err := c.Server.Client.Get(c.t.Context(), client.ObjectKey{Namespace: nodereport.Namespace, Name: agentPrefix + role}, &d)
 	if apierrors.IsNotFound(err) {
 		return ""
 	}
@@ -46,20 +46,20 @@ func TestDeletedConfigRemovesItsFilesFromNodes(t *testing.T) {
 	if result := c.reconcile(); result.RequeueAfter != retryInterval {
 		t.Errorf("the next look is in %v", result.RequeueAfter)
 	}
-	if got := c.courierOf("infra"); !strings.Contains(got, "--withdraw --to /host/etc/nmstate/openshift") || strings.Contains(got, "--from") {
-		t.Errorf("couriers run %q", got)
+	if got := c.agentOf("infra"); !strings.Contains(got, "--withdraw --to /host/etc/nmstate/openshift") || strings.Contains(got, "--from") {
+		t.Errorf("sync agents run %q", got)
 	}
 	key := client.ObjectKey{Namespace: nodereport.Namespace, Name: "files-infra-0"}
 	if err := c.Server.Client.Get(t.Context(), key, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the files are still there: %v", err)
 	}
 	if status := c.get("workers").Status; status.Nodes != 1 {
-		t.Errorf("two couriers write on a node: the workers are %+v", status.Hosts)
+		t.Errorf("two sync agents write on a node: the workers are %+v", status.Hosts)
 	}
 	c.report("infra-0", nodereport.Report{Result: "applied", File: "cluster.yml", Withdrawn: true})
 	c.reconcile()
-	if got := c.courierOf("infra"); got != "" {
-		t.Errorf("with nothing left, couriers run %q", got)
+	if got := c.agentOf("infra"); got != "" {
+		t.Errorf("with nothing left, sync agents run %q", got)
 	}
 	c.reconcile()
 	if status := c.get("workers").Status; status.Nodes != 2 || status.Hosts[0].Message != "the node has not reported" {
@@ -67,7 +67,7 @@ func TestDeletedConfigRemovesItsFilesFromNodes(t *testing.T) {
 	}
 }
 
-func TestARoleThatIsConfiguredAgainKeepsItsCouriers(t *testing.T) {
+func TestARoleThatIsConfiguredAgainKeepsItsSyncAgents(t *testing.T) {
 	c := newCluster(t, true)
 	c.node("w-0")
 	c.config("workers", "role: worker\nbridge: {uplink: {interface: eno1}}")
@@ -76,8 +76,8 @@ func TestARoleThatIsConfiguredAgainKeepsItsCouriers(t *testing.T) {
 	c.reconcile()
 	c.config("again", "role: worker\nbridge: {uplink: {interface: eno2}}")
 	c.reconcile()
-	if got := c.courierOf("worker"); !strings.Contains(got, "--from /files") || strings.Contains(got, "--withdraw") {
-		t.Errorf("couriers run %q", got)
+	if got := c.agentOf("worker"); !strings.Contains(got, "--from /files") || strings.Contains(got, "--withdraw") {
+		t.Errorf("sync agents run %q", got)
 	}
 	c.wantCondition("again", networkv1.ConditionRendered, "True", "AsExpected", "")
 }
@@ -89,8 +89,8 @@ func TestAnInvalidConfigKeepsItsFilesOnTheNodes(t *testing.T) {
 	c.reconcile()
 	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Bridge.Uplink.Interface = "${no one}" })
 	c.reconcile()
-	if got := c.courierOf("worker"); !strings.Contains(got, "--from /files") {
-		t.Errorf("couriers run %q", got)
+	if got := c.agentOf("worker"); !strings.Contains(got, "--from /files") {
+		t.Errorf("sync agents run %q", got)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestWithoutNodesNothingIsWaitedFor(t *testing.T) {
 	c.reconcile()
 	c.deleteConfig("workers")
 	c.reconcile()
-	if got := c.courierOf("worker"); got != "" {
-		t.Errorf("couriers run %q", got)
+	if got := c.agentOf("worker"); got != "" {
+		t.Errorf("sync agents run %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-// Package nodereport defines the reports of nodes about their documents: a ConfigMap for each node, which host-network-courier writes and the operator reads.
+// Package nodereport defines the reports of nodes about their documents: a ConfigMap for each node, which host-network-sync writes and the operator reads.
 //
 // It is pure.
 package nodereport
@@ -13,7 +13,7 @@ import (
 
 // Names of the objects with reports.
 const (
-	// Namespace is the namespace of the couriers, of the files that they copy, and of the reports.
+	// Namespace is the namespace of the sync agents, of the files that they copy, and of the reports.
 	Namespace = "openshift-host-network"
 	// Label is the label of the ConfigMaps with reports. Its value is empty.
 	Label = "networkoperator.openshift.io/host-network-report"
@@ -39,9 +39,9 @@ type Report struct {
 	Attempt int32 `json:"attempt,omitempty"`
 	// Time is the time at which host-network ended.
 	Time time.Time `json:"time,omitzero"`
-	// Delivery is the error of the courier when it copies files; empty if there is none.
+	// Delivery is the error of the sync agent when it copies files; empty if there is none.
 	Delivery string `json:"delivery,omitempty"`
-	// Withdrawn is true if the courier has removed all copied files, as requested.
+	// Withdrawn is true if the sync agent has removed all copied files, as requested.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 

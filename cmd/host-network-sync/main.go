@@ -1,4 +1,4 @@
-// Command host-network-courier runs on every node: it copies files of host network configuration to the node, and reports the
+// Command host-network-sync runs on every node: it copies files of host network configuration to the node, and reports the
 // node's results; see docs/controllers/hostnetworkconfig.md.
 package main
 
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/host/courier"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostsync"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
@@ -24,13 +24,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := command(slog.New(slog.NewJSONHandler(os.Stderr, nil))).ExecuteContext(ctx)
 	stop()
-	os.Exit(exit.Report(os.Stderr, "host-network-courier", err))
+	os.Exit(exit.Report(os.Stderr, "host-network-sync", err))
 }
 
 func command(log *slog.Logger) *cobra.Command {
-	c := courier.Courier{PublishInterval: 10 * time.Minute, RequestInterval: time.Minute, Now: time.Now, Log: log}
+	c := hostsync.Agent{PublishInterval: 10 * time.Minute, RequestInterval: time.Minute, Now: time.Now, Log: log}
 	cmd := &cobra.Command{
-		Use:           "host-network-courier",
+		Use:           "host-network-sync",
 		Short:         "Copy host network files to this node, and report its results",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
@@ -48,7 +48,7 @@ func command(log *slog.Logger) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("create client: %w", err)
 			}
-			c.Publisher = courier.ConfigMaps{Client: client}
+			c.Publisher = hostsync.ConfigMaps{Client: client}
 			c.Run(cmd.Context())
 			return nil
 		},

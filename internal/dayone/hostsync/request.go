@@ -1,4 +1,4 @@
-package courier
+package hostsync
 
 import (
 	"bytes"
@@ -17,11 +17,11 @@ import (
 
 // passRequest writes this node's unanswered request, if there is one, to the file that a systemd path unit on the host watches. It waits until the host has
 // the document, and repeats after RequestInterval in case the unit missed the file. The service on the host applies a repeated request only once.
-func (c *Courier) passRequest(report nodereport.Report) error {
-	if c.Requests == "" {
+func (a *Agent) passRequest(report nodereport.Report) error {
+	if a.Requests == "" {
 		return nil
 	}
-	text, err := os.ReadFile(c.Requests)
+	text, err := os.ReadFile(a.Requests)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read requests: %w", err)
 	}
@@ -29,31 +29,31 @@ func (c *Courier) passRequest(report nodereport.Report) error {
 	if err != nil {
 		return err
 	}
-	request, ok := requests[c.Node]
-	if !ok || report.Answered(request) || !c.has(request) {
+	request, ok := requests[a.Node]
+	if !ok || report.Answered(request) || !a.has(request) {
 		return nil
 	}
 	content, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
-	if bytes.Equal(c.passed, content) && c.Now().Sub(c.passedAt) < c.RequestInterval {
+	if bytes.Equal(a.passed, content) && a.Now().Sub(a.passedAt) < a.RequestInterval {
 		return nil
 	}
-	if err := durable.WriteFile(c.Request, content, fileMode); err != nil {
+	if err := durable.WriteFile(a.Request, content, fileMode); err != nil {
 		return fmt.Errorf("pass the request to the host: %w", err)
 	}
-	c.passed, c.passedAt = content, c.Now()
-	c.Log.Info("asked the host to apply its document", "file", request.File, "sha256", request.SHA256, "attempt", request.Attempt)
+	a.passed, a.passedAt = content, a.Now()
+	a.Log.Info("asked the host to apply its document", "file", request.File, "sha256", request.SHA256, "attempt", request.Attempt)
 	return nil
 }
 
 // has reports whether the host has the document of a request.
-func (c *Courier) has(r nodereport.Request) bool {
+func (a *Agent) has(r nodereport.Request) bool {
 	if r.File != filepath.Base(r.File) {
 		return false
 	}
-	content, err := os.ReadFile(filepath.Join(c.To, r.File))
+	content, err := os.ReadFile(filepath.Join(a.To, r.File))
 	sum := sha256.Sum256(content)
 	return err == nil && hex.EncodeToString(sum[:]) == r.SHA256
 }

@@ -1,4 +1,4 @@
-package courier
+package hostsync
 
 import (
 	"context"
@@ -20,6 +20,6 @@ func (p ConfigMaps) Publish(ctx context.Context, report nodereport.Report) error
 		return err
 	}
 	cm := corev1ac.ConfigMap(nodereport.Name(report.Node), nodereport.Namespace).WithLabels(map[string]string{nodereport.Label: ""}).WithData(data)
-	_, err = p.Client.ConfigMaps(nodereport.Namespace).Apply(ctx, cm, metav1.ApplyOptions{FieldManager: "host-network-courier", Force: true})
+	_, err = p.Client.ConfigMaps(nodereport.Namespace).Apply(ctx, cm, metav1.ApplyOptions{FieldManager: "host-network-sync", Force: true})
 	return err
 }

@@ -1,6 +1,6 @@
-// Package courier implements host-network-courier, which copies the files of host network configuration to its node, and publishes the node's report to
-// the cluster. It does not apply the files: the service on the host does, at the next boot or when the courier passes a request to it.
-package courier
+// Package hostsync implements host-network-sync, which copies the files of host network configuration to its node, and publishes the node's report to
+// the cluster. It does not apply the files: the service on the host does, at the next boot or when the sync agent passes a request to it.
+package hostsync
 
 import (
 	"context"
@@ -19,8 +19,8 @@ type Publisher interface {
 	Publish(ctx context.Context, report nodereport.Report) error
 }
 
-// Courier syncs the files and the report of one node. All fields except From and Requests must be set.
-type Courier struct {
+// Agent syncs the files and the report of one node. All fields except From and Requests must be set.
+type Agent struct {
 	// Node is the name of the Node object.
 	Node string
 	// From is the directory of files to copy, and To the directory on the host. If From is empty, no files are copied.
@@ -47,12 +47,12 @@ type Courier struct {
 }
 
 // Run syncs until the context ends. It logs errors, reports them if possible, and retries.
-func (c *Courier) Run(ctx context.Context) {
-	ticks := time.NewTicker(c.Interval)
+func (a *Agent) Run(ctx context.Context) {
+	ticks := time.NewTicker(a.Interval)
 	defer ticks.Stop()
 	for {
-		if err := c.Once(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("sync failed, retrying", "error", err)
+		if err := a.Once(ctx); err != nil && ctx.Err() == nil {
+			a.Log.Warn("sync failed, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -63,31 +63,31 @@ func (c *Courier) Run(ctx context.Context) {
 }
 
 // Once copies the files, passes a request to the host, and publishes the report if it has changed.
-func (c *Courier) Once(ctx context.Context) error {
-	syncErr := c.sync()
-	content, err := os.ReadFile(c.Report)
+func (a *Agent) Once(ctx context.Context) error {
+	syncErr := a.sync()
+	content, err := os.ReadFile(a.Report)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(syncErr, fmt.Errorf("read report of the host: %w", err))
 	}
-	report, err := nodereport.FromHost(c.Node, content)
+	report, err := nodereport.FromHost(a.Node, content)
 	if err != nil {
 		return errors.Join(syncErr, err)
 	}
 	if syncErr != nil {
 		report.Delivery = syncErr.Error()
 	}
-	report.Withdrawn = c.Withdraw && syncErr == nil
-	if err := c.passRequest(report); err != nil && syncErr == nil {
+	report.Withdrawn = a.Withdraw && syncErr == nil
+	if err := a.passRequest(report); err != nil && syncErr == nil {
 		syncErr = err
 		report.Delivery = err.Error()
 	}
-	if report == c.last && c.Now().Sub(c.published) < c.PublishInterval {
+	if report == a.last && a.Now().Sub(a.published) < a.PublishInterval {
 		return syncErr
 	}
-	if err := c.Publisher.Publish(ctx, report); err != nil {
+	if err := a.Publisher.Publish(ctx, report); err != nil {
 		return errors.Join(syncErr, fmt.Errorf("publish report: %w", err))
 	}
-	c.last, c.published = report, c.Now()
-	c.Log.Info("reported", "result", report.Result, "file", report.File)
+	a.last, a.published = report, a.Now()
+	a.Log.Info("reported", "result", report.Result, "file", report.File)
 	return syncErr
 }

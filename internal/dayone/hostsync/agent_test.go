@@ -1,8 +1,9 @@
-package courier
+package hostsync
 
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func (b *box) Publish(_ context.Context, r nodereport.Report) error {
 }
 
 type node struct {
-	*Courier
+	*Agent
 	box *box
 	now time.Time
 	t   *testing.T
@@ -39,7 +40,7 @@ func newNode(t *testing.T) *node {
 	t.Helper()
 	dir := t.TempDir()
 	n := &node{box: &box{}, now: time.Unix(1e9, 0), t: t}
-	n.Courier = &Courier{
+	n.Agent = &Agent{
 		Node: "w-0", From: filepath.Join(dir, "from"), To: filepath.Join(dir, "host", "etc"), Report: filepath.Join(dir, "report.json"), Interval: time.Second,
 		PublishInterval: time.Minute, Publisher: n.box, Now: func() time.Time { return n.now }, Log: slog.New(slog.DiscardHandler),
 	}
@@ -118,9 +119,9 @@ func TestOnlyCopiedFilesAreRemoved(t *testing.T) {
 	n.write(filepath.Join(n.To, "someone.yml"), "theirs")
 	n.files(map[string]string{"cluster.yml": "1", "w-0.yml": "2"})
 	n.once()
-	withdrawing := *n.Courier
+	withdrawing := *n.Agent
 	withdrawing.From, withdrawing.Withdraw = "", true
-	n.Courier = &withdrawing
+	n.Agent = &withdrawing
 	n.once()
 	if diff := cmp.Diff(map[string]string{"someone.yml": "theirs"}, n.onHost()); diff != "" {
 		t.Error(diff)
@@ -149,7 +150,7 @@ func TestFilesOfVolumesAreFiles(t *testing.T) {
 	}
 }
 
-func TestRestartedCourierRemembersItsFiles(t *testing.T) {
+func TestRestartedAgentRemembersItsFiles(t *testing.T) {
 	n := newNode(t)
 	n.files(map[string]string{"a.yml": "1", "b.yml": "2"})
 	n.once()
@@ -157,12 +158,26 @@ func TestRestartedCourierRemembersItsFiles(t *testing.T) {
 	if err := n.saveCopied([]string{"a.yml", "b.yml", "c.yml"}); err != nil {
 		t.Fatal(err)
 	}
-	again := *n.Courier
-	n.Courier = &again
+	again := *n.Agent
+	n.Agent = &again
 	n.files(map[string]string{"b.yml": "2"})
 	n.once()
 	if diff := cmp.Diff(map[string]string{"b.yml": "2"}, n.onHost()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTheListOfAnEarlierVersionIsRead(t *testing.T) {
+	n := newNode(t)
+	n.write(filepath.Join(n.To, "a.yml"), "1")
+	n.write(filepath.Join(n.To, formerCopiedFile), `["a.yml"]`)
+	n.files(map[string]string{"b.yml": "2"})
+	n.once()
+	if diff := cmp.Diff(map[string]string{"b.yml": "2"}, n.onHost()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := os.Stat(filepath.Join(n.To, formerCopiedFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the former list is still on the host: %v", err)
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// TestCouriersMayWriteOnTheHost: SELinux keeps an ordinary container from the directories of the host, read or write.
-func TestCouriersMayWriteOnTheHost(t *testing.T) {
-	d, err := (&Controller{Image: "host-network:v1"}).courierDaemonSet("worker", []string{"files-worker-0"}, nil, "")
+// TestSyncAgentsMayWriteOnTheHost: SELinux keeps an ordinary container from the directories of the host, read or write.
+func TestSyncAgentsMayWriteOnTheHost(t *testing.T) {
+	d, err := (&Controller{Image: "host-network:v1"}).agentDaemonSet("worker", []string{"files-worker-0"}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestCouriersMayWriteOnTheHost(t *testing.T) {
 		}
 	}
 	if writable == 0 {
-		t.Error("a courier that copies files mounts nothing that it can write to")
+		t.Error("a sync agent that copies files mounts nothing that it can write to")
 	}
 	if s := pod.SecurityContext.SELinuxOptions; s == nil || s.Type != "spc_t" {
 		t.Errorf("SELinux options are %v, want the type spc_t", s)

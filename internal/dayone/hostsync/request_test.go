@@ -1,4 +1,4 @@
-package courier
+package hostsync
 
 import (
 	"crypto/sha256"

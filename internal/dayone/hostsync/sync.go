@@ -1,4 +1,4 @@
-package courier
+package hostsync
 
 import (
 	"bytes"
@@ -15,28 +15,31 @@ import (
 
 // copiedFile is the name of the list of copied files, in the directory on the host. Only listed files are removed. The name begins with a dot, because
 // readers of the directory skip such files.
-const copiedFile = ".brought"
+const copiedFile = ".copied"
+
+// formerCopiedFile is what earlier versions call that list.
+const formerCopiedFile = ".brought"
 
 // fileMode is the mode of files on the host.
 const fileMode = 0o644
 
 // sync copies the files of From to the directory on the host, and removes copied files that are no longer in From. It keeps all other files, unless they
 // have the name of a file in From.
-func (c *Courier) sync() error {
-	if c.From == "" && !c.Withdraw {
+func (a *Agent) sync() error {
+	if a.From == "" && !a.Withdraw {
 		return nil
 	}
 	var desired placement.Files
-	if !c.Withdraw {
+	if !a.Withdraw {
 		var err error
-		if desired, err = placement.ReadDir(os.DirFS(c.From)); err != nil {
+		if desired, err = placement.ReadDir(os.DirFS(a.From)); err != nil {
 			return fmt.Errorf("read files to copy: %w", err)
 		}
 	}
-	if err := os.MkdirAll(c.To, 0o755); err != nil {
+	if err := os.MkdirAll(a.To, 0o755); err != nil {
 		return fmt.Errorf("create directory on the host: %w", err)
 	}
-	before, err := c.copied()
+	before, err := a.copied()
 	if err != nil {
 		return err
 	}
@@ -45,11 +48,11 @@ func (c *Courier) sync() error {
 		names = append(names, file.Name)
 	}
 	// The list contains files before they are copied and until they are removed, so that it is complete if the process ends in between.
-	if err := c.saveCopied(union(before, names)); err != nil {
+	if err := a.saveCopied(union(before, names)); err != nil {
 		return err
 	}
 	for _, file := range desired {
-		if err := c.copyFile(file); err != nil {
+		if err := a.copyFile(file); err != nil {
 			return err
 		}
 	}
@@ -57,29 +60,32 @@ func (c *Courier) sync() error {
 		if _, keep := desired.Get(name); keep {
 			continue
 		}
-		if err := os.Remove(filepath.Join(c.To, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(a.To, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove obsolete file: %w", err)
 		}
-		c.Log.Info("removed", "file", name)
+		a.Log.Info("removed", "file", name)
 	}
-	return c.saveCopied(names)
+	return a.saveCopied(names)
 }
 
 // copyFile writes a file unless it has the same content.
-func (c *Courier) copyFile(file placement.File) error {
-	path := filepath.Join(c.To, file.Name)
+func (a *Agent) copyFile(file placement.File) error {
+	path := filepath.Join(a.To, file.Name)
 	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, file.Content) {
 		return nil
 	}
 	if err := durable.WriteFile(path, file.Content, fileMode); err != nil {
 		return fmt.Errorf("copy %s: %w", file.Name, err)
 	}
-	c.Log.Info("copied", "file", file.Name)
+	a.Log.Info("copied", "file", file.Name)
 	return nil
 }
 
-func (c *Courier) copied() ([]string, error) {
-	content, err := os.ReadFile(filepath.Join(c.To, copiedFile))
+func (a *Agent) copied() ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(a.To, copiedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		content, err = os.ReadFile(filepath.Join(a.To, formerCopiedFile))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -98,17 +104,19 @@ func (c *Courier) copied() ([]string, error) {
 	return names, nil
 }
 
-func (c *Courier) saveCopied(names []string) error {
+func (a *Agent) saveCopied(names []string) error {
 	content, err := json.Marshal(names)
 	if err != nil {
 		return fmt.Errorf("encode list of copied files: %w", err)
 	}
-	path := filepath.Join(c.To, copiedFile)
-	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, content) {
-		return nil
+	path := filepath.Join(a.To, copiedFile)
+	if existing, err := os.ReadFile(path); err != nil || !bytes.Equal(existing, content) {
+		if err := durable.WriteFile(path, content, fileMode); err != nil {
+			return fmt.Errorf("write list of copied files: %w", err)
+		}
 	}
-	if err := durable.WriteFile(path, content, fileMode); err != nil {
-		return fmt.Errorf("write list of copied files: %w", err)
+	if err := os.Remove(filepath.Join(a.To, formerCopiedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the former list of copied files: %w", err)
 	}
 	return nil
 }
