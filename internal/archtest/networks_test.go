@@ -37,7 +37,7 @@ var namesNetworks = map[string]struct {
 	"internal/pipeline/validate.go":                 {18, "which settings belong to which type: fields of the API"},
 	"internal/release/chart/values.go":              {1, "the default of the chart of a Network"},
 	"internal/status/wayout.go":                     {2, "ways out that name commands of one network"},
-	"internal/testing/fakeprovider/network.go":      {12, "the fields of the API that the network of tests uses"},
+	"internal/testing/fakeprovider/network.go":      {13, "the fields of the API that the network of tests uses"},
 }
 
 // ofNetworks are directories whose files are about one network, or about the names that users write.

@@ -25,7 +25,7 @@ func defaults(proxy bool) edit {
 
 func TestFillMakesEveryDefaultExplicit(t *testing.T) {
 	for why, tc := range map[string]struct{ in, want *operatorv1.NetworkSpec }{
-		"a network without a proxy of its own": {spec(), spec(defaults(true), mtu(1500))},
+		"a network without a proxy of its own": {spec(), spec(defaults(true), mtu(1500), hostGW)},
 		"a network with one":                   {spec(typed(ovn)), spec(typed(ovn), defaults(false))},
 		"a third party's network":              {spec(typed("Calico")), spec(typed("Calico"), defaults(true))},
 		"what is written stays": {
@@ -45,6 +45,10 @@ func mtu(n uint32) edit {
 	return func(s *operatorv1.NetworkSpec) {
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: &n}
 	}
+}
+
+func hostGW(s *operatorv1.NetworkSpec) {
+	s.DefaultNetwork.FlannelConfig.Backend = operatorv1.FlannelBackendHostGW
 }
 
 func TestDetectedValuesAreKept(t *testing.T) {
@@ -70,7 +74,7 @@ func TestNothingIsFilledWithAnUnknownMTU(t *testing.T) {
 func TestRecordsOfAnOlderOperatorAreFilledBeforeTheyAreCompared(t *testing.T) {
 	// The older operator did not record all that there is now.
 	res := mustRun(t, Input{Desired: spec(), Applied: spec(mtu(1400)), Cluster: cluster()}, Check)
-	if d := cmp.Diff(spec(defaults(true), mtu(1400)), res.Previous); d != "" {
+	if d := cmp.Diff(spec(defaults(true), mtu(1400), hostGW), res.Previous); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(res.Previous, res.Spec); d != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// Network is a network with two settings, which may not change while it is in use: the backend, and the MTU, by default that of the nodes, detected
-// once. The zero value of each field is usable; a network of another type than Flannel has no settings.
+// Network is a network with two settings, which may not change while it is in use: the backend, by default host-gw, and the MTU, by default that of the
+// nodes, detected once. The zero value of each field is usable; a network of another type than Flannel has no settings.
 type Network struct {
 	// With are the traits of the network.
 	With provider.Traits
@@ -52,7 +52,7 @@ func (n Network) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	return errs
 }
 
-// Default sets the MTU.
+// Default sets the backend and the MTU.
 func (n Network) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
 	n.called("Default")
 	out := spec.DeepCopy()
@@ -63,6 +63,9 @@ func (n Network) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *o
 	if c == nil {
 		c = &operatorv1.FlannelConfig{}
 		out.DefaultNetwork.FlannelConfig = c
+	}
+	if c.Backend == "" {
+		c.Backend = operatorv1.FlannelBackendHostGW
 	}
 	if c.MTU == nil && prev != nil && prev.DefaultNetwork.FlannelConfig != nil {
 		c.MTU = prev.DefaultNetwork.FlannelConfig.MTU
