@@ -2,6 +2,7 @@
 package fakeprovider
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -15,7 +16,7 @@ import (
 )
 
 // Network is a network with two settings, which may not change while it is in use: the backend, by default host-gw, and the MTU, by default that of the
-// nodes, detected once. The zero value of each field is usable; a network of another type than Flannel has no settings.
+// nodes, detected once, or 1500 if that is unknown. The zero value of each field is usable; a network of another type than Flannel has no settings.
 type Network struct {
 	// With are the traits of the network.
 	With provider.Traits
@@ -71,7 +72,7 @@ func (n Network) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *o
 		c.MTU = prev.DefaultNetwork.FlannelConfig.MTU
 	}
 	if c.MTU == nil {
-		c.MTU = new(uint32(f.HostMTU))
+		c.MTU = new(uint32(cmp.Or(f.HostMTU, unknownMTU)))
 	}
 	return out
 }
@@ -123,5 +124,8 @@ func (n Network) called(method string) {
 		panic("boom in " + method)
 	}
 }
+
+// unknownMTU is the MTU where that of the nodes is unknown, in bytes.
+const unknownMTU = 1500
 
 var settings = field.NewPath("spec", "defaultNetwork", "flannelConfig")
