@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// golden is what NMState's generator said about a document.
+// golden is the output of NMState's generator for a document.
 type golden struct {
 	NetworkManager [][2]string
 	Error          string
