@@ -43,6 +43,7 @@ var (
 		{`home-?made|troubles?|heard|foresee[ns]?|(a|the|its|each) verdict`, "decision, problem, preview"},
 	}
 	unwantedText = []word{
+		{`says`, "reports, prints, has, explains"},
 		{`what is wrong`, "errors, problems"},
 		{`not there`, "does not exist, is missing"},
 		{`goes on|go on`, "continue"},

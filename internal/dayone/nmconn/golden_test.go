@@ -62,11 +62,11 @@ func compareDirectory(t *testing.T, dir string, least int) {
 			}
 			files, problems := generate(t, filepath.Base(in), data)
 			if strings.HasPrefix(name, "err-") != (want.Error != "") {
-				t.Fatalf("the golden file says %q", want.Error)
+				t.Fatalf("the golden file has %q", want.Error)
 			}
 			if want.Error != "" {
 				if !problems.HasErrors() || files != nil {
-					t.Errorf("not refused, where NMState says %q", want.Error)
+					t.Errorf("not refused, where NMState reports %q", want.Error)
 				}
 				return
 			}
