@@ -35,7 +35,7 @@ func TestOperatorPKIsAreRefusedWithTheWayOut(t *testing.T) {
 			`spec.rotation.authorityValidity: Invalid value: "00000001s": "00000001s" is not a duration; write a number of at most seven digits and h, m or s, for example 24h`}},
 		{"a long time with many digits", `{spec: {rotation: {authorityValidity: 99999999h}}}`, []string{
 			`spec.rotation.authorityValidity: Invalid value: "99999999h": "99999999h" is not a duration; write a number of at most seven digits and h, m or s, for example 24h`}},
-		{"an authority that ends before what it signs", `{spec: {rotation: {authorityValidity: 80000h}}}`, []string{
-			`spec.rotation: Invalid value: authorityValidity 80000h is too short: an authority is replaced after 78840h, signs for another 24h, and outlives what it signs by then (4380h). Lengthen it, or shorten the others`}},
+		{"a CA that expires before what it signs", `{spec: {rotation: {authorityValidity: 80000h}}}`, []string{
+			`spec.rotation: Invalid value: authorityValidity 80000h is too short: a CA is replaced after 78840h, signs for another 24h, and outlives what it signs by then (4380h). Lengthen it, or shorten the others`}},
 	})
 }

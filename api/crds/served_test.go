@@ -20,8 +20,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-// The object sets every field of OpenShift's type, with values that OpenShift accepts, so that whatever the
-// server prunes, refuses or defaults shows.
+// The object sets every field of OpenShift's type, with values that OpenShift accepts, so that the
+// test fails for each field that the server prunes, refuses or defaults.
 func TestServerKeepsEveryFieldOfOpenShift(t *testing.T) {
 	content, err := os.ReadFile("testdata/openshift-every-field.yaml")
 	if err != nil {

@@ -8,7 +8,7 @@ var operatorpki = []Rule{
 		Valid:    `self.metadata.name.size() <= 248`,
 	},
 	{
-		Sentence: New("operatorpki-authority-validity", "authorityValidity %s is too short: an authority is replaced after %s, signs for another %s, and outlives what it signs by then (%s). Lengthen it, or shorten the others"),
+		Sentence: New("operatorpki-authority-validity", "authorityValidity %s is too short: a CA is replaced after %s, signs for another %s, and outlives what it signs by then (%s). Lengthen it, or shorten the others"),
 		At:       []string{"OperatorPKI spec.rotation"},
 		Valid: `![self.authorityRefresh, self.overlap, self.certificateValidity, self.authorityValidity].all(d,
 			d.matches('^([0-9]{1,7}(h|m|s))+$'))

@@ -157,7 +157,7 @@ func (d *server) check(change func(*operatorv1.NetworkSpec)) (pipeline.Result, e
 	return d.pipeline.Run(d.t.Context(), pipeline.Input{Desired: &next.Spec, Applied: d.filled, Revision: 3, Cluster: d.cluster}, pipeline.Check)
 }
 
-// byPolicy reports whether it was a policy that refused, and not the definition of the kind.
+// byPolicy reports whether it was a policy that refused, and not the CRD.
 func byPolicy(err error) bool { return strings.Contains(err.Error(), "ValidatingAdmissionPolicy") }
 
 // TestAdmissionAndOperatorAgree is the promise that what kubectl apply takes, the operator applies, and that what the

@@ -31,7 +31,7 @@ func bases() map[string]base {
 		}), 1450},
 		"external": {inUse(func(s *operatorv1.NetworkSpec) {
 			randomedittest.Etcd(s).External = &operatorv1.FlannelExternalEtcd{
-				Endpoints: []string{"https://192.0.2.1:2379"}, CAConfigMap: "authorities", ClientCertificateSecret: "certificate"}
+				Endpoints: []string{"https://192.0.2.1:2379"}, CAConfigMap: "trusted", ClientCertificateSecret: "certificate"}
 		}), 1500},
 	}
 }

@@ -18,7 +18,7 @@
 // The server serves the kinds of this project (package api/crds) beside the built-in ones, and those of OpenShift that
 // Options.OpenShift names; Install and Uninstall add and remove kinds while it runs. RBAC is in effect;
 // Server.Config and Server.Client are an administrator's, and User and ServiceAccount give configurations
-// with fewer rights. No controllers run: nothing is garbage-collected, namespaces that are deleted stay
+// with fewer permissions. No controllers run: nothing is garbage-collected, namespaces that are deleted stay
 // Terminating, workloads never become ready, and service accounts and tokens exist only when they are asked
 // for. So a test makes a namespace for itself with Namespace and leaves it behind, and sets the status of
 // workloads itself.

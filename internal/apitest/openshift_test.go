@@ -49,16 +49,16 @@ func TestCRDsAreAddedAndRemovedWhileTheServerRuns(t *testing.T) {
 		return err == nil
 	}
 	if served() {
-		t.Error("the kind is served before it is installed")
+		t.Error("the API is available before it is installed")
 	}
 	for range 2 {
 		server.Install(t, name)
 		if !served() {
-			t.Error("the kind is not served after it is installed")
+			t.Error("the API is not available after it is installed")
 		}
 		server.Uninstall(t, name)
 		if served() {
-			t.Error("the kind is served after it is uninstalled")
+			t.Error("the API is available after it is uninstalled")
 		}
 	}
 }

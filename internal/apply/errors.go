@@ -85,7 +85,7 @@ func cause(a plan.Action, err error) string {
 	case apierrors.IsForbidden(err):
 		return "the operator is not allowed to: " + text
 	case apierrors.IsNotFound(err) && a.Key.Namespace != "":
-		return fmt.Sprintf("there is no namespace %s, or its kind is not served: %s", a.Key.Namespace, text)
+		return fmt.Sprintf("there is no namespace %s, or its API is not available: %s", a.Key.Namespace, text)
 	case apierrors.IsConflict(err):
 		return "another client changed or replaced it at the same time: " + text
 	case apierrors.IsInvalid(err):

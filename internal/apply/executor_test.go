@@ -362,7 +362,7 @@ func TestErrorsAreSentences(t *testing.T) {
 			"create ConfigMap ns/c: the admission webhook deny.example.com, which is not the operator's, denied it: "},
 		{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, "create ConfigMap ns/c: the API server does not serve ConfigMap in version v1"},
 		{fmt.Errorf("patch: %w", context.DeadlineExceeded), "create ConfigMap ns/c: the API server did not answer in time: "},
-		{apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"), "create ConfigMap ns/c: there is no namespace ns, or its kind is not served: "},
+		{apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"), "create ConfigMap ns/c: there is no namespace ns, or its API is not available: "},
 	} {
 		fake, executor := memory(t)
 		p := planOf(t, fake, object(t, aConfigMap))

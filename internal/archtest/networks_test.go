@@ -36,7 +36,6 @@ var namesNetworks = map[string]struct {
 	"internal/pipeline/merge.go":                    {1, "how early versions of the API spelled a field"},
 	"internal/pipeline/validate.go":                 {18, "which settings belong to which type: fields of the API"},
 	"internal/release/chart/values.go":              {1, "the default of the chart of a Network"},
-	"internal/status/wayout.go":                     {2, "ways out that name commands of one network"},
 	"internal/testing/fakeprovider/network.go":      {13, "the fields of the API that the network of tests uses"},
 }
 

@@ -116,7 +116,7 @@ func sign(template *x509.Certificate, parent *CA, now time.Time, life time.Durat
 		}
 	}
 	if life <= 0 {
-		return Pair{}, fmt.Errorf("the authority expired at %s", signer.NotAfter.Format(time.RFC3339))
+		return Pair{}, fmt.Errorf("the CA expired at %s", signer.NotAfter.Format(time.RFC3339))
 	}
 	template.NotBefore, template.NotAfter = now.Add(-min(Skew, life/2)).UTC(), now.Add(life).UTC()
 	der, err := x509.CreateCertificate(rand.Reader, template, signer, key.Public(), signerKey)

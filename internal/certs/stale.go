@@ -31,7 +31,7 @@ func Stale(p Pair, want Request, signer *CA, now time.Time) string {
 	case c.NotAfter.After(now.Add(want.Life + Skew)):
 		return "is valid for longer than it should be"
 	case c.CheckSignatureFrom(signer.certificate) != nil:
-		return "is signed by an authority that is being replaced"
+		return "is signed by a CA that is being replaced"
 	}
 	return ""
 }

@@ -223,7 +223,7 @@ func TestResultsOfEachCNIVersion(t *testing.T) {
 	}
 }
 
-// TestFailedADDLeavesNothing: ADD fails by itself, by its deadline, or because its process is killed.
+// TestFailedADDLeavesNothing: ADD fails with an error of its own, by its deadline, or because its process is killed.
 func TestFailedADDLeavesNothing(t *testing.T) {
 	t.Run("an error", func(t *testing.T) {
 		n := newNode(t)

@@ -62,7 +62,7 @@ func TestDifferenceFromTheDocumentIsAnErrorWithItsPosition(t *testing.T) {
 	for why, row := range map[string]struct{ text, message string }{
 		"a script that fails":            {"\n'''sh\nexit 1\n'''\n", "a.md:2: run script"},
 		"a script that should have":      {"'''sh fails\ntrue\n'''\n", "a.md:1: run script"},
-		"another output":                 {"'''sh\necho a\n'''\n'''text\nb\n'''\n", "a.md:1: the document says"},
+		"another output":                 {"'''sh\necho a\n'''\n'''text\nb\n'''\n", "a.md:1: the document has"},
 		"something fails on another one": {"'''sh on=b\ntrue\n'''\n", "a.md:1: run script"},
 	} {
 		steps, err := doctest.Steps("a.md", document(row.text))

@@ -53,7 +53,7 @@ func (w Walk) step(s Step) error {
 		return fmt.Errorf("run script: %w\n%s", err, printed)
 	}
 	if s.Checked && strings.TrimRight(printed, "\n") != strings.TrimRight(s.Prints, "\n") {
-		return fmt.Errorf("the document says\n%sand the script prints\n%s", s.Prints, printed)
+		return fmt.Errorf("the document has\n%sand the script prints\n%s", s.Prints, printed)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (i Identity) Load(now time.Time) (*tls.Certificate, error) {
 func (i Identity) Trusted() (certs.Bundle, error) {
 	content, err := os.ReadFile(i.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("read certificate authorities: %w", err)
+		return nil, fmt.Errorf("read CA certificates: %w", err)
 	}
 	bundle, err := certs.ParseBundle(content)
 	if err != nil {

@@ -20,7 +20,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	s.end = end
 	if err := s.manager.Add(&starter{shared: s}); err != nil {
-		return fmt.Errorf("add starter of loops: %w", err)
+		return fmt.Errorf("add starter of controllers: %w", err)
 	}
 	if err := s.manager.Add(s.operands); err != nil {
 		return fmt.Errorf("add cache of operands: %w", err)

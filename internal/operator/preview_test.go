@@ -170,7 +170,7 @@ func TestPreviewMatchesTheOperator(t *testing.T) {
 		before := p.objects()
 		kept := c.network().DeepCopy()
 		if err := c.Client.Patch(t.Context(), next, client.MergeFrom(kept)); err != nil {
-			continue // the definition of the kind refuses it
+			continue // the CRD refuses it
 		}
 		c.eventually(what+" is dealt with", func() bool {
 			n := c.network()

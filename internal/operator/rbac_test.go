@@ -144,7 +144,7 @@ func TestRolesHaveNoWildcards(t *testing.T) {
 	}
 }
 
-// TestPermissionsInADeletedNamespaceAreRestored removes flannel's namespace, and with it the right to make
+// TestPermissionsInADeletedNamespaceAreRestored removes flannel's namespace, and with it the permission to create
 // Secrets there.
 func TestPermissionsInADeletedNamespaceAreRestored(t *testing.T) {
 	c := newCluster(t, apitest.Options{})

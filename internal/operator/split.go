@@ -95,7 +95,7 @@ func withOwn(mgr manager.Manager, config *rest.Config, kinds map[client.Object]c
 	for o := range kinds {
 		gvk, err := apiutil.GVKForObject(o, s.scheme)
 		if err != nil {
-			return nil, fmt.Errorf("create cache of a loop: %w", err)
+			return nil, fmt.Errorf("create cache of a controller: %w", err)
 		}
 		s.kinds[gvk] = true
 	}
@@ -104,16 +104,16 @@ func withOwn(mgr manager.Manager, config *rest.Config, kinds map[client.Object]c
 		HTTPClient: mgr.GetHTTPClient(), Scheme: s.scheme, Mapper: mgr.GetRESTMapper(),
 		ByObject: kinds, DefaultTransform: cache.TransformStripManagedFields(),
 	}); err != nil {
-		return nil, fmt.Errorf("create cache of a loop: %w", err)
+		return nil, fmt.Errorf("create cache of a controller: %w", err)
 	}
 	m := splitManager{Manager: mgr, cache: s}
 	if m.client, err = client.New(config, client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: s.scheme, Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: s},
 	}); err != nil {
-		return nil, fmt.Errorf("create client of a loop: %w", err)
+		return nil, fmt.Errorf("create client of a controller: %w", err)
 	}
 	if err := mgr.Add(s); err != nil {
-		return nil, fmt.Errorf("add cache of a loop: %w", err)
+		return nil, fmt.Errorf("add cache of a controller: %w", err)
 	}
 	return m, nil
 }

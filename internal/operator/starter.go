@@ -61,7 +61,7 @@ func (s *starter) watchDefinitions(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	informer, err := s.manager.GetCache().GetInformer(ctx, definitions())
 	if err != nil {
-		return fmt.Errorf("watch definitions of kinds: %w", err)
+		return fmt.Errorf("watch CRDs: %w", err)
 	}
 	wake := func() {
 		select {
@@ -78,7 +78,7 @@ func (s *starter) watchDefinitions(ctx context.Context) error {
 		UpdateFunc: func(any, any) { wake() },
 		DeleteFunc: func(any) { wake() },
 	}); err != nil {
-		return fmt.Errorf("watch definitions of kinds: %w", err)
+		return fmt.Errorf("watch CRDs: %w", err)
 	}
 	if err := s.startReady(); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *starter) startReady() error {
 	if names := strings.Join(kinds, ", "); names != s.logged {
 		s.logged = names
 		if names != "" {
-			s.Log.Info("controllers wait for kinds to be served", "controllers", names)
+			s.Log.Info("controllers wait for APIs", "controllers", names)
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func (s *starter) missing(l loop.Spec) (string, error) {
 	}
 	// An unreachable API server is an error, unlike an unavailable API.
 	if _, err := s.mapper.RESTMapping(l.Needs[i]); err != nil && !meta.IsNoMatchError(err) {
-		return "", fmt.Errorf("ask which kinds are served: %w", err)
+		return "", fmt.Errorf("read available APIs: %w", err)
 	}
 	return l.Needs[i].String(), nil
 }

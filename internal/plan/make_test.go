@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 			[]string{"create ConfigMap"}, ""},
 		{"and never changed", []string{configMap}, []string{strings.Replace(configMap, "a: b", "a: c", 1)},
 			func(_ cluster, in *Input) { in.Desired[0].Policy.CreateOnly = true }, []string{"none ConfigMap"}, ""},
-		{"a kind that is not served is an error", nil, []string{foo, namespace}, func(_ cluster, in *Input) {
+		{"an API that is not available is an error", nil, []string{foo, namespace}, func(_ cluster, in *Input) {
 			in.Serves = func(gk schema.GroupKind) bool { return gk.Kind != "Foo" }
 		}, []string{"create Namespace", "blocked Foo"}, "the API server does not serve Foo in example.com/v1"},
 		{"unless it may be missing", nil, []string{foo}, func(_ cluster, in *Input) { in.Serves = never; in.Desired[0].Policy.IgnoreMissingKind = true },

@@ -187,7 +187,8 @@ type Output struct {
 type Failure struct{ Reason, Message string }
 
 // Component is a part that is deployed in addition to the default network of any type: kube-proxy, the parts for multiple
-// networks. It obeys the contract of Provider, except that it is not chosen by type.
+// networks. It obeys the contract of Provider, except that it is not chosen by type. The two stay separate interfaces: a component is enabled or
+// not and gets the traits of the network, a provider has them, and neither would implement the other's methods with a meaning.
 type Component interface {
 	// Name is the name of the component in conditions, for example "KubeProxy".
 	Name() string

@@ -124,7 +124,7 @@ func TestNoCanarySurvivesInAnObject(t *testing.T) {
 				"args": []any{"sh", "-c", c.text},
 				"env":  []any{map[string]any{"name": "SETTING", "value": c.text}},
 			},
-			"status": map[string]any{"conditions": []any{map[string]any{"message": "it said: " + c.text}}},
+			"status": map[string]any{"conditions": []any{map[string]any{"message": "last line: " + c.text}}},
 		}
 		raw, err := json.Marshal(Object(object))
 		if err != nil {

@@ -107,7 +107,7 @@ func TestChecksFollowTheNetworkDiagnosticsConfiguration(t *testing.T) {
 		{"no cluster, and turned off", nil, true, false},
 		{"plain Kubernetes", api{kinds: []schema.GroupVersionKind{kindCheck}}, false, true},
 		{"plain Kubernetes, and turned off", api{kinds: []schema.GroupVersionKind{kindCheck}}, true, false},
-		{"the kind is served and the object missing", api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}}, false, true},
+		{"the API is available and the object missing", api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}}, false, true},
 		{"OpenShift without a mode", withDiagnostics(configv1.NetworkDiagnostics{}), true, false},
 		{"OpenShift enables it", withDiagnostics(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}), true, true},
 		{"OpenShift disables it", withDiagnostics(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}), false, false},

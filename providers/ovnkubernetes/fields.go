@@ -28,7 +28,7 @@ func (OVNKubernetes) Fields() []provider.Field {
 		live(".v4InternalSubnet"), live(".ipv4.internalJoinSubnet"), live(".ipv4.internalTransitSwitchSubnet"),
 		live(".v6InternalSubnet"), live(".ipv6.internalJoinSubnet"), live(".ipv6.internalTransitSwitchSubnet"),
 		{Path: config + ".gatewayConfig.ipv6.internalMasqueradeSubnet", Class: provider.Live, Disruption: provider.NoDisruption,
-			Reason: "this version implements one value, which comes and goes with the IPv6 pools"},
+			Reason: "this version implements one value, which is set and removed with the IPv6 pools"},
 	}
 }
 

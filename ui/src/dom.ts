@@ -57,7 +57,7 @@ export function table(name: string, heads: Child[], rows: Child[][], classes = "
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => i === 0 ? h("th", { scope: "row" }, cell) : h("td", { "data-label": typeof heads[i] === "string" ? heads[i] as string : null }, cell)))))));
 }
 
-/** A word with a colour and a sign: what it says does not depend on the colour. */
+/** A word with a colour and a sign: its meaning does not depend on the colour. */
 export function badge(kind: Kind, text: string): HTMLElement {
   return h("span", { class: `badge ${kind}` }, h("span", { "aria-hidden": "true" }, signs[kind]), " ", text);
 }

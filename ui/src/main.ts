@@ -13,9 +13,9 @@ import { pods } from "./pages/pods";
 export interface Context {
   body: HTMLElement;
   session: Session;
-  /** Shows a sentence about something that went wrong; an empty one takes it away. */
+  /** Shows a sentence about a problem; an empty one removes it. */
   problem(sentence: string): void;
-  /** Says something to people who do not see the page. */
+  /** Announces a sentence to screen readers. */
   say(sentence: string): void;
 }
 type Page = (context: Context, name: string, query: URLSearchParams) => () => void;

@@ -3,16 +3,16 @@ package v1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperatorPKI is a CA and one certificate that it signs, which the operator creates and rotates: the Secrets
-// <name>-ca and <name>-cert, and the ConfigMap <name>-ca with the authorities to trust. They go with this object.
+// <name>-ca and <name>-cert, and the ConfigMap <name>-ca with the CA certificates to trust. They are deleted with this object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=operatorpkis,scope=Namespaced,categories=cno
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name=Common Name,type=string,JSONPath=`.spec.targetCert.commonName`,description="The name in the certificate"
-// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether authority, bundle and certificate are as they should be"
-// +kubebuilder:printcolumn:name=Rotating,type=string,JSONPath=`.status.conditions[?(@.type=="Rotating")].status`,description="Whether the authority is being replaced"
-// +kubebuilder:printcolumn:name=Authority Expires,type=string,format=date-time,JSONPath=`.status.authority.notAfter`,description="Until when the authority is valid"
-// +kubebuilder:printcolumn:name=Certificate Expires,type=string,format=date-time,JSONPath=`.status.certificate.notAfter`,description="Until when the certificate is valid"
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether CA, bundle and certificate are valid"
+// +kubebuilder:printcolumn:name=Rotating,type=string,JSONPath=`.status.conditions[?(@.type=="Rotating")].status`,description="Whether the CA is being replaced"
+// +kubebuilder:printcolumn:name=CA Expires,type=string,format=date-time,JSONPath=`.status.authority.notAfter`,description="When the CA that signs expires"
+// +kubebuilder:printcolumn:name=Certificate Expires,type=string,format=date-time,JSONPath=`.status.certificate.notAfter`,description="When the certificate expires"
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type OperatorPKI struct {
 	metav1.TypeMeta `json:",inline"`

@@ -64,7 +64,7 @@ func NewCA(name string, now time.Time) (*CA, error) {
 	tmpl.ExtKeyUsage = nil
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("create the authority %s: %w", name, err)
+		return nil, fmt.Errorf("create CA %s: %w", name, err)
 	}
 	pair, err := encode(der, key)
 	if err != nil {
@@ -78,15 +78,15 @@ func LoadCA(p Pair) (*CA, error) {
 	certBlock, _ := pem.Decode(p.Cert)
 	keyBlock, _ := pem.Decode(p.Key)
 	if certBlock == nil || keyBlock == nil {
-		return nil, errors.New("load an authority: certificate or key is not PEM")
+		return nil, errors.New("load a CA: certificate or key is not PEM")
 	}
 	cert, err := x509.ParseCertificate(certBlock.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("load an authority: %w", err)
+		return nil, fmt.Errorf("load a CA: %w", err)
 	}
 	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("load an authority: %w", err)
+		return nil, fmt.Errorf("load a CA: %w", err)
 	}
 	return &CA{Pair: p, cert: cert, key: key}, nil
 }

@@ -123,7 +123,7 @@ func TestInvalidRequestsReturnErrors(t *testing.T) {
 
 const testRestartDelay = 20 * time.Millisecond
 
-// newSupervisor collects ended processes until the test ends, when whatever it
+// newSupervisor collects ended processes until the test ends, when all that it
 // runs is killed.
 func newSupervisor(t *testing.T) *Supervisor {
 	t.Helper()

@@ -80,7 +80,7 @@ func serve(ctx context.Context, s Spec, l net.Listener, log *slog.Logger) error 
 
 // Start runs Hold in a process of its own, by way of the program and arguments
 // given, with the spec as one more argument. The listener belongs to the
-// machine's own network namespace, whatever namespace the process is in; its
+// machine's own network namespace, regardless of that of the process; its
 // address, on the loopback device, is returned.
 func Start(program string, args []string, log string, s Spec) (process.Process, string, error) {
 	if err := cgroup.Create(s.Cgroup, s.Cgroups); err != nil {

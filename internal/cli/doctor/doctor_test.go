@@ -113,7 +113,7 @@ func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
 		server.Create(t, o)
 	}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 2, Image: "i", ImageID: "i",
-		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "last said: password=canary09"}}}}}
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "last line: password=canary09"}}}}}
 	if err := server.Client.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestErrorsAreFoundWithoutACluster(t *testing.T) {
 		{"ten endpoints", external(strings.Join(ten, ", ")).yaml(), exit.Refused, []string{"external.endpoints", "at most 9 items"}},
 		{"a collector's port", configuration{more: "  exportNetworkFlows: {netFlow: {collectors: ['192.0.2.1:99999']}}\n"}.yaml(), exit.Refused, []string{"netFlow.collectors[0]", "192.0.2.1:99999"}},
 		{"a large annotation", configuration{annotations: "a: " + strings.Repeat("x", 300_000)}.yaml(), exit.Refused, []string{"metadata.annotations", "262144 bytes"}},
-		{"https without an authority", external("'https://192.0.2.1:2379'").yaml(), exit.Refused, []string{"external.caConfigMap", "is required with https endpoints", "name the ConfigMap"}},
+		{"https without a CA", external("'https://192.0.2.1:2379'").yaml(), exit.Refused, []string{"external.caConfigMap", "is required with https endpoints", "name the ConfigMap"}},
 		// Errors that used to be those of Go or of a regular expression, or had a wrong hint.
 		{"a fraction", configuration{prefix: "24.5"}.yaml(), exit.Refused, []string{"spec.clusterNetwork[0].hostPrefix", "write a whole number"}},
 		{"a number of more than 32 bits", configuration{prefix: "4294967296"}.yaml(), exit.Refused, []string{"spec.clusterNetwork[0].hostPrefix", "a number of 32 bits"}},

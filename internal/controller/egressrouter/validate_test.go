@@ -24,7 +24,7 @@ const (
 )
 
 // specs are specifications with the fields at which something is wrong with them, as an API server takes them that has OpenShift's
-// definition of the kind.
+// CRD.
 func specs() []struct {
 	why, spec string
 	wrong     []string

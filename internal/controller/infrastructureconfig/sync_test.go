@@ -89,7 +89,7 @@ func TestSpecificationAndStatusAreSynced(t *testing.T) {
 		}), nil},
 		{"a platform in a cloud", &configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{Type: "AWS"}}}, nil},
 		{"no status yet", &configv1.Infrastructure{}, nil},
-		{"people who install vSphere by themselves have neither, and keep it so", &configv1.Infrastructure{
+		{"installations of vSphere without the installer have neither, and keep it so", &configv1.Infrastructure{
 			Spec:   configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: "VSphere"}},
 			Status: configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{Type: "VSphere"}}}, nil},
 	} {

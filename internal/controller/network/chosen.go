@@ -43,7 +43,7 @@ func (c *Controller) choose(ctx context.Context, g *gathered, w *wanted) (chosen
 	out.facts = now.facts
 	out.result, out.failed = now.render(ctx)
 	if out.turn.Reason == rollout.ReasonUpgradeWaits && !complete(out.result) {
-		// The new images may support what the old ones lack.
+		// The new images may support what the old ones lack. Whether they do is known after rendering only, hence the second one.
 		now, out.turn, out.facts = candidate{w.choice, w.invalid, g.cluster}, rollout.Turn{}, g.cluster
 		out.result, out.failed = now.render(ctx)
 	}

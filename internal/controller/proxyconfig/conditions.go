@@ -68,7 +68,7 @@ func explain(w *input, v assessment, failed []probeResult) ([]status.Finding, []
 	}
 	if w.system.path == "" {
 		findings = append(findings, degraded(reasonGenerate, fmt.Sprintf(
-			"the system's certificate authorities cannot be read (%s), so that ConfigMap %s/%s has none of them; mount a bundle into the operator's pod", w.system.problem, BundleNamespace, BundleName)))
+			"the system's CA certificates cannot be read (%s), so that ConfigMap %s/%s has none of them; mount a bundle into the operator's pod", w.system.problem, BundleNamespace, BundleName)))
 	}
 	for _, remark := range v.remarks {
 		notes = append(notes, note{reasonRemark, fmt.Sprintf("ConfigMap %s/%s: %s", UserNamespace, w.proxy.Spec.TrustedCA.Name, remark)})

@@ -43,7 +43,7 @@ func TestAnISOHasTheConfigurationInItsAreaAndNothingElseChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != len(base) || image.Size() != int64(len(base)) {
-		t.Fatalf("the image has %d bytes and says %d, want %d", len(got), image.Size(), len(base))
+		t.Fatalf("the image has %d bytes, its header %d, want %d", len(got), image.Size(), len(base))
 	}
 	end := area.Offset + area.Length
 	if !bytes.Equal(got[:area.Offset], base[:area.Offset]) || !bytes.Equal(got[end:], base[end:]) {

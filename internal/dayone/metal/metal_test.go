@@ -88,7 +88,7 @@ func TestHostsOfAnInstallConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !IsInstallConfig(data) || IsInstallConfig([]byte("interfaces: []")) || IsInstallConfig([]byte("a: [")) {
-		t.Error("an install-config is not told from a document")
+		t.Error("an install-config is not distinguished from a document")
 	}
 	hosts, problems := FromInstallConfig("install-config.yaml", data)
 	if len(problems) > 0 || len(hosts) != 2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// golden is what NMState's generator said about a document.
+// golden is the output of NMState's generator for a document.
 type golden struct {
 	NetworkManager [][2]string
 	Error          string
@@ -62,11 +62,11 @@ func compareDirectory(t *testing.T, dir string, least int) {
 			}
 			files, problems := generate(t, filepath.Base(in), data)
 			if strings.HasPrefix(name, "err-") != (want.Error != "") {
-				t.Fatalf("the golden file says %q", want.Error)
+				t.Fatalf("the golden file has %q", want.Error)
 			}
 			if want.Error != "" {
 				if !problems.HasErrors() || files != nil {
-					t.Errorf("not refused, where NMState says %q", want.Error)
+					t.Errorf("not refused, where NMState reports %q", want.Error)
 				}
 				return
 			}

@@ -17,7 +17,7 @@ func TestABridgeThatCopiesAMACGivesItToItsInternalInterface(t *testing.T) {
 	})
 	_, problems := generate(t, "d.yml", []byte("interfaces:\n"+strings.Replace(doc, "%s", "", 1)))
 	if len(problems.Warnings()) != 1 || !strings.Contains(problems[0].Message, "is left to the host") {
-		t.Errorf("it is not said: %v", problems)
+		t.Errorf("no warning: %v", problems)
 	}
 }
 

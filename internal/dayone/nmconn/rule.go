@@ -89,7 +89,7 @@ func (n *network) placeRules() {
 func (n *network) readRule(r *rule) bool {
 	before := len(n.problems)
 	if r.IPFrom == "" && r.IPTo == "" && r.Family == "" {
-		n.problems.Errorf(n.doc, r.path, "has none of ip-from, ip-to and family; one says which packets it is for")
+		n.problems.Errorf(n.doc, r.path, "has none of ip-from, ip-to and family; set one, to select packets")
 	}
 	r.is6 = r.Family == "ipv6"
 	for _, end := range []struct {

@@ -62,7 +62,7 @@ func checkWritten(t *testing.T, rules []written) {
 func TestLinks(t *testing.T) {
 	checkWritten(t, []written{
 		{"a VLAN's flags are bits", "- {name: v, type: vlan, vlan: {base-iface: a, id: 5, registration-protocol: gvrp, loose-binding: true, reorder-headers: false}}", "v", "vlan", "flags=6 id=5 parent=a"},
-		{"mvrp is 8, and reordering is on unless it is said not to be", "- {name: v, type: vlan, vlan: {base-iface: a, id: 0, protocol: 802.1q, registration-protocol: mvrp}}", "v", "vlan", "flags=9 id=0 parent=a"},
+		{"mvrp is 8, and reordering is on unless it is turned off", "- {name: v, type: vlan, vlan: {base-iface: a, id: 0, protocol: 802.1q, registration-protocol: mvrp}}", "v", "vlan", "flags=9 id=0 parent=a"},
 		{"a VXLAN", "- {name: x, type: vxlan, vxlan: {id: 42, base-iface: a, remote: 192.0.2.9, local: '2001:DB8::1', learning: false, destination-port: 4789}}", "x", "vxlan", "destination-port=4789 id=42 learning=false local=2001:db8::1 parent=a remote=192.0.2.9"},
 		{"modes of MACVLAN are numbers", "- {name: m, type: mac-vlan, mac-vlan: {base-iface: a, mode: bridge, promiscuous: true}}", "m", "macvlan", "mode=2 parent=a promiscuous=true tap=false"},
 		{"MACVTAP is the same with a tap", "- {name: m, type: mac-vtap, mac-vtap: {base-iface: a, mode: passthru, promiscuous: false}}", "m", "macvlan", "mode=4 parent=a promiscuous=false tap=true"},
@@ -101,7 +101,7 @@ func TestPairs(t *testing.T) {
 
 func TestAddressing(t *testing.T) {
 	checkWritten(t, []written{
-		{"DHCP with everything said", "- {name: a, type: ethernet, ipv4: {enabled: true, dhcp: true, dhcp-client-id: iaid+duid, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 48, dhcp-custom-hostname: w0.example.org}}", "a", "ipv4",
+		{"DHCP with all options", "- {name: a, type: ethernet, ipv4: {enabled: true, dhcp: true, dhcp-client-id: iaid+duid, auto-dns: false, auto-gateway: false, auto-routes: false, auto-route-table-id: 100, auto-route-metric: 48, dhcp-custom-hostname: w0.example.org}}", "a", "ipv4",
 			"dhcp-client-id=duid dhcp-fqdn=w0.example.org dhcp-send-hostname=true dhcp-timeout=2147483647 ignore-auto-dns=true ignore-auto-routes=true method=auto never-default=true route-metric=48 route-table=100"},
 		{"a name without a dot goes elsewhere; another identifier is taken as it is", "- {name: a, type: ethernet, ipv4: {enabled: true, dhcp: true, dhcp-client-id: '01:02', dhcp-custom-hostname: w0}}", "a", "ipv4",
 			"dhcp-client-id=01:02 dhcp-hostname=w0 dhcp-send-hostname=true dhcp-timeout=2147483647 ignore-auto-dns=false ignore-auto-routes=false method=auto never-default=false"},
@@ -109,7 +109,7 @@ func TestAddressing(t *testing.T) {
 			"dhcp-client-id=mac dhcp-send-hostname=false dhcp-timeout=2147483647 ignore-auto-dns=false ignore-auto-routes=false method=auto never-default=false"},
 		{"not enabled is disabled, regardless of other fields", "- {name: a, type: ethernet, ipv4: {dhcp: true, auto-route-metric: 1, address: [{ip: 192.0.2.1, prefix-length: 24}]}}", "a", "ipv4", "dhcp-timeout=2147483647 method=disabled"},
 		{"enabled without addresses is disabled", "- {name: a, type: ethernet, ipv4: {enabled: true}}", "a", "ipv4", "dhcp-timeout=2147483647 method=disabled"},
-		{"addresses with a lifetime came by themselves", "- {name: a, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24, valid-left: 99sec}, {ip: 192.0.2.2, prefix-length: 24, valid-life-time: forever}]}}", "a", "ipv4", "address0=192.0.2.2/24 dhcp-timeout=2147483647 method=manual"},
+		{"addresses with a lifetime are automatic ones", "- {name: a, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24, valid-left: 99sec}, {ip: 192.0.2.2, prefix-length: 24, valid-life-time: forever}]}}", "a", "ipv4", "address0=192.0.2.2/24 dhcp-timeout=2147483647 method=manual"},
 		{"IPv6 enabled alone is link-local", "- {name: a, type: ethernet, ipv6: {enabled: true}}", "a", "ipv6", "addr-gen-mode=0 dhcp-timeout=2147483647 method=link-local"},
 		{"IPv6 addresses in their usual form, without link-local ones", "- {name: a, type: ethernet, ipv6: {enabled: true, addr-gen-mode: stable-privacy, address: [{ip: 'fe80::1', prefix-length: 64}, {ip: '2001:DB8:0::A', prefix-length: 64}]}}", "a", "ipv6", "addr-gen-mode=1 address0=2001:db8::a/64 dhcp-timeout=2147483647 method=manual"},
 		{"DHCPv6 without autoconf", "- {name: a, type: ethernet, ipv6: {enabled: true, dhcp: true, dhcp-duid: llt, dhcp-custom-hostname: w0.example.org}}", "a", "ipv6",
@@ -187,7 +187,7 @@ func TestOpenVSwitch(t *testing.T) {
 
 func TestEthtool(t *testing.T) {
 	checkWritten(t, []written{
-		{"pauses are said only when they are not negotiated", "- {name: a, type: ethernet, ethtool: {pause: {autoneg: true, rx: true, tx: true}}}", "a", "ethtool", "pause-autoneg=true"},
+		{"pauses are written only when they are not negotiated", "- {name: a, type: ethernet, ethtool: {pause: {autoneg: true, rx: true, tx: true}}}", "a", "ethtool", "pause-autoneg=true"},
 		{"fixed pauses", "- {name: a, type: ethernet, ethtool: {pause: {autoneg: false, rx: true, tx: false}}}", "a", "ethtool", "pause-autoneg=false pause-rx=true pause-tx=false"},
 		{"features by the kernel's names, by the command's and by both", "- {name: a, type: ethernet, ethtool: {feature: {rx-checksum: true, tx-tcp-segmentation: false, rxvlan: true, generic-receive-offload: false, tx-nocache-copy: 'true', highdma: 1}}}", "a", "ethtool", "feature-gro=false feature-highdma=true feature-rx=true feature-rxvlan=true feature-tso=false feature-tx-nocache-copy=true"},
 		{"coalescing and rings", "- {name: a, type: ethernet, ethtool: {coalesce: {adaptive-rx: true, rx-usecs: 8}, ring: {rx: 256, rx-max: 4096, tx: 512}}}", "a", "ethtool", "coalesce-adaptive-rx=1 coalesce-rx-usecs=8 ring-rx=256 ring-tx=512"},

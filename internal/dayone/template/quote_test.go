@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What is written is read as what it was, whatever it looks like.
+// What is written is read as what it was, regardless of its look.
 func FuzzTextsStayTexts(f *testing.F) {
 	for _, s := range []string{"", "100", "true", "no", "~", "0x1f", "1e3", "2001-01-01", "a: b", "# x", " lead", "multi\nline\n", "{{ x }}", "- a", "é\u00a0\u2028", "\x00", "\t", "'\"", "!!int 3", "&a", "*a", "192.0.2.1", "::", "=", "<<"} {
 		f.Add(s)

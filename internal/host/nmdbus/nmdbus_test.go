@@ -11,13 +11,13 @@ import (
 
 func TestErrorsOfMissingObjects(t *testing.T) {
 	for name, want := range map[string]bool{
-		"org.freedesktop.DBus.Error.UnknownMethod":          true, // what godbus and GLib return for an object that no longer exists
-		"org.freedesktop.DBus.Error.ServiceUnknown":         true,
-		"org.freedesktop.NetworkManager.Device.NotActive":   true,
-		"org.freedesktop.NetworkManager.PermissionDenied":   false,
-		"org.freedesktop.DBus.Error.NoReply":                false,
-		"org.freedesktop.NetworkManager.UnknownDevice":      true,
-		"org.freedesktop.NetworkManager.Settings.Whatever.": false,
+		"org.freedesktop.DBus.Error.UnknownMethod":        true, // what godbus and GLib return for an object that no longer exists
+		"org.freedesktop.DBus.Error.ServiceUnknown":       true,
+		"org.freedesktop.NetworkManager.Device.NotActive": true,
+		"org.freedesktop.NetworkManager.PermissionDenied": false,
+		"org.freedesktop.DBus.Error.NoReply":              false,
+		"org.freedesktop.NetworkManager.UnknownDevice":    true,
+		"org.freedesktop.NetworkManager.Settings.Other.":  false,
 	} {
 		if got := Gone(fmt.Errorf("read a device: %w", dbus.Error{Name: name})); got != want {
 			t.Errorf("%s: %t", name, got)

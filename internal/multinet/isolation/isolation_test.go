@@ -26,7 +26,7 @@ func TestNetworksThatPodsMayUse(t *testing.T) {
 		{"a specification without defaults", Of(nil), "bank/lan", true},
 	} {
 		if again := FromData(row.rule.Data()); again.Permits("shop", "bank") != row.rule.Permits("shop", "bank") || again.Permits("shop", "shared") != row.rule.Permits("shop", "shared") {
-			t.Errorf("%s: %+v is not what its data says: %+v", row.why, row.rule, again)
+			t.Errorf("%s: %+v is not its data: %+v", row.why, row.rule, again)
 		}
 		errs := row.rule.Check(field.NewPath("at"), "shop", row.network)
 		if (len(errs) == 0) != row.want {

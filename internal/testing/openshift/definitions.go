@@ -45,7 +45,7 @@ func ModuleFiles(ctx context.Context, directory string) (fs.FS, error) {
 	return os.DirFS(dir), nil
 }
 
-// Definitions returns the definitions of some kinds by their names, <plural>.<group>, in that order: those of the
+// Definitions returns CRDs by their names, <plural>.<group>, in that order: those of the
 // module, in the variant of clusters without feature gates, or else those of third parties. An unknown name is an error.
 // Each call returns new values, which the caller may change.
 func Definitions(files fs.FS, names ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {

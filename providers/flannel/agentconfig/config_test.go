@@ -106,7 +106,7 @@ func FuzzWhatIsEncodedDecodesToTheSame(f *testing.F) {
 		if err != nil {
 			return
 		}
-		first.Validate() // must not panic, whatever is in it
+		first.Validate() // must not panic with any content
 		out, err := first.Encode()
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ReportTTL is the lifetime of an agent's report in etcd after the agent's last connection. A missing report tells the operator that the agent cannot reach
+// ReportTTL is the lifetime of an agent's report in etcd after the agent's last connection. From a missing report the operator concludes that the agent cannot reach
 // any member, which the agent cannot report itself.
 const ReportTTL = 10 * time.Minute
 

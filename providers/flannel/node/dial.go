@@ -23,7 +23,7 @@ import (
 )
 
 // errAuthorities ends a connection after a change of the CA file.
-var errAuthorities = errors.New("the file of certificate authorities has changed")
+var errAuthorities = errors.New("the file of CA certificates has changed")
 
 // dial returns a client that presents own, if not nil, and connects with connect. It does not wait for a member to respond.
 func dial(config agentconfig.Etcd, own *tls.Certificate, connect func(context.Context, string) (net.Conn, error)) (*clientv3.Client, error) {
@@ -60,7 +60,7 @@ func tlsFor(config agentconfig.Etcd, own *tls.Certificate) (*tls.Config, error) 
 	if config.CAFile != "" {
 		pem, err := os.ReadFile(config.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("read certificate authorities: %w", err)
+			return nil, fmt.Errorf("read CA certificates: %w", err)
 		}
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM(pem) {

@@ -24,7 +24,7 @@ func CheckMTU(c agentconfig.Config, expected string) error {
 	return fmt.Errorf("the configuration has the MTU %s, and this pod is for %s: the kubelet has yet to mount the new ConfigMap", state, expected)
 }
 
-// migratePods sets the MTU of running pods during an MTU migration. The agent is not ready until all have it: readiness tells the operator that the node has
+// migratePods sets the MTU of running pods during an MTU migration. The agent is not ready until all have it: its readiness means for the operator that the node has
 // completed the step.
 func (d *daemon) migratePods(ctx context.Context) error {
 	if d.Config.Migration == nil || !d.server.Serving() {

@@ -23,7 +23,7 @@ func packages() []string {
 	}
 }
 
-// Root is a directory with the root file system that all hosts share, without a word written by one of them. It is made in
+// Root is a directory with the root file system that all hosts share; none of them has written to it. It is made in
 // the cache when it is not there. Nothing is installed on the machine, and no maintainer script runs.
 func Root(ctx context.Context, cache string, progress func(string)) (string, error) {
 	work, err := os.MkdirTemp("", "host-root-")

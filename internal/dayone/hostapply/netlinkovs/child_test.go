@@ -80,7 +80,7 @@ func runChild(data []byte) error {
 	return json.NewEncoder(os.Stdout).Encode(report)
 }
 
-// mortal kills the process, as a power cut would, at one of the steps that it is told of. Every step is told before
+// mortal kills the process, as a power cut would, at one of the steps that are logged. Every step is logged before
 // it is taken.
 type mortal struct {
 	slog.Handler

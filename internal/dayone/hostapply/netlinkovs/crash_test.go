@@ -97,8 +97,8 @@ func (l *lab) isNew() error {
 	return l.ping(routerIP)
 }
 
-// TestKilledAtEveryStep kills the program at its first step, its second, and so on, until it gets through. Whatever it
-// leaves, the next pass brings the host to the new state; or to the old one, where the document was removed in the meantime, and
+// TestKilledAtEveryStep kills the program at its first step, its second, and so on, until it completes. From each state that
+// it leaves, the next start brings the host to the new one; or to the old one, where the document was removed in the meantime, and
 // where the document never works.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()

@@ -22,8 +22,8 @@ type goal struct {
 	rules     []livestate.Rule
 	noRules   []nmstate.RouteRule
 	dropRules []livestate.Rule // exactly these go
-	dns       *livestate.DNS   // nil leaves it alone
-	hostname  string           // empty leaves it alone
+	dns       *livestate.DNS   // nil does not change it
+	hostname  string           // empty does not change it
 }
 
 // linkGoal is what one link is to be.
@@ -31,7 +31,7 @@ type linkGoal struct {
 	name string
 	// create makes the link where it is missing; nil for one that must be there, or that Open vSwitch makes.
 	create     *livestate.Link
-	mac        string // empty leaves it alone, as do the next ones
+	mac        string // empty does not change it, as do the next ones
 	mtu        int
 	up         *bool
 	controller *string
@@ -183,7 +183,7 @@ func v4Of(i *nmstate.Interface, hostname string) familyGoal {
 	return g
 }
 
-// v6Of also sets what the kernel does by itself for the family.
+// v6Of also sets what the kernel does automatically for the family.
 func v6Of(i *nmstate.Interface, sysctls map[string]string) familyGoal {
 	g := familyGoal{owned: true}
 	if !i.IPv6.On() {

@@ -87,7 +87,7 @@ func TestSnapshotKnowsWhatHadNoProfile(t *testing.T) {
 	}
 	got := externals(devices, state)
 	if len(got) != 1 || got[0].Interface != "enp2s0" || len(got[0].Addresses) != 1 || len(got[0].Routes) != 1 {
-		t.Errorf("what the kernel does not make by itself on devices without a profile is %+v", got)
+		t.Errorf("what the kernel does not create automatically on devices without a profile is %+v", got)
 	}
 	if !hasExternal(state, "enp2s0", got) {
 		t.Error("what is there counts as missing")

@@ -19,7 +19,7 @@ func TestCardsThatKeepMulticastFromTheirBridgeAreFound(t *testing.T) {
 	}
 	live := livestate.State{Links: []livestate.Link{
 		{Name: "ens1", Driver: vmxnet3},
-		{Name: "ens2", Driver: "virtio_net"}, // hands it on by itself
+		{Name: "ens2", Driver: "virtio_net"}, // forwards it without the option
 		{Name: "ens3", Driver: vmxnet3},      // in no bridge
 		{Name: "ens4", Driver: vmxnet3},      // its bridge goes
 	}}

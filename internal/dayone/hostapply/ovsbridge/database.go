@@ -1,6 +1,6 @@
 // Package ovsbridge reads and writes the bridges of Open vSwitch's database, for backends that drive Open vSwitch themselves. A
 // change is one transaction: a process that dies leaves the bridges as they were or as they are wanted, and
-// nothing between. It touches only bridges that it is told of; what OVN adds to them is kept.
+// nothing between. It changes only bridges that the caller names; what OVN adds to them is kept.
 package ovsbridge
 
 import (
@@ -58,7 +58,7 @@ type Change struct {
 	// Absent names bridges that must go.
 	Absent []string
 	Switch nmstate.OVSDatabase
-	// Exact bridges have nothing but what is said of them; otherwise keys and patch ports that others added stay.
+	// Exact bridges have nothing but what the goal has; otherwise keys and patch ports that others added stay.
 	Exact bool
 }
 
@@ -146,8 +146,8 @@ func chooseDatapath(ctx context.Context, c *ovsdb.Client, changed <-chan struct{
 	return nil
 }
 
-// ForgetOVN clears where OVN's controller gets its flows from, as it was told before this boot: what it would fetch from there is
-// as old. Anyone who starts OVN tells it again. Nothing is done where nothing was told; ErrAbsent is that there is no Open vSwitch.
+// ForgetOVN clears the setting of OVN's controller from which database it gets its flows, if it was set before this boot: those flows
+// are as old. OVN is configured again when it is started. ErrAbsent is that there is no Open vSwitch.
 func (d Database) ForgetOVN(ctx context.Context) error {
 	const key, nowhere = "ovn-remote", " "
 	contents, err := d.Read(ctx)

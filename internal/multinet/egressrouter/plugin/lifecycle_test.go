@@ -142,7 +142,7 @@ func TestAFamilyIsAddedAndRemovedWithoutTheOther(t *testing.T) {
 	// A third attachment would have the family of one of them.
 	_, err := n.call("ADD", n.pod, "net3", config("1.1.0", "192.168.12.98/24", "192.168.12.1"))
 	refused(t, err, types.ErrInvalidNetworkConfig, "net1", "IPv4")
-	// Its DEL, which follows, is of nothing, and leaves the others alone.
+	// Its DEL, which follows, removes nothing, also of the others.
 	for _, link := range []string{"net3", "net2", "net2"} {
 		if _, err := n.call("DEL", n.pod, link, map[string]string{"net3": config("1.1.0", "192.168.12.98/24", "192.168.12.1"), "net2": configV6()}[link]); err != nil {
 			t.Errorf("DEL of %s: %v", link, err)

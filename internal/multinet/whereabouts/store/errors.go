@@ -58,5 +58,5 @@ func kindNotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// isNotFound reports whether an object does not exist. A kind that is not served is another error with the same code.
+// isNotFound reports whether an object does not exist. An API that is not available is another error with the same code.
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) && !kindNotServed(err) }
