@@ -37,6 +37,17 @@ func buildCommand(h *lab.Host) *cobra.Command {
 	return cmd
 }
 
+func versionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "versions",
+		Short: "Print the versions of Kubernetes that nodes can run",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(component.KubernetesVersions(), "\n"))
+		},
+	}
+}
+
 // kubernetesVariable is the environment variable with the default of --kubernetes.
 const kubernetesVariable = "KUBERNETES"
 

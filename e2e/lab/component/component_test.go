@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -249,5 +250,19 @@ func TestPinsOfOtherVersionsDoNotAffectAKey(t *testing.T) {
 	}
 	if key, err := b.key(other); err != nil || key == before {
 		t.Errorf("the key of another version is %s, %v", key, err)
+	}
+}
+
+func TestTheInstallationPageHasEveryVersion(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (v1\.\S+) \|`).FindAllSubmatch(page, -1) {
+		listed = append(listed, string(row[1]))
+	}
+	if diff := cmp.Diff(KubernetesVersions(), listed); diff != "" {
+		t.Error(diff)
 	}
 }
