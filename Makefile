@@ -62,6 +62,9 @@ endif
 e2e-all: images $(LAB) ## Every promise in e2e/suites, on every network: hours
 	@$(call suites,,$(ALL),all)
 
+e2e-versions: images $(LAB) ## The quick tier of what every network promises, on each version of Kubernetes; NETWORK=TYPE
+	@cd e2e; for version in $$(../$(LAB) versions); do echo "Kubernetes $$version"; KUBERNETES=$$version $(SUITES) -short ./suites/network; done
+
 ##@ Build
 build: ## All programs, into _output/<os>/<arch>
 	@hack/build-go.sh
@@ -127,4 +130,4 @@ $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab
 FORCE:
 
-.PHONY: help lab lab-down test e2e e2e-all build install images release release-check test-packaging generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE
+.PHONY: help lab lab-down test e2e e2e-all e2e-versions build install images release release-check test-packaging generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE

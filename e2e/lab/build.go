@@ -23,6 +23,16 @@ func Build(ctx context.Context, h Host, arch string, names []string) error {
 	return b.Ensure(ctx, list, h.Layout.ProgramsFor(arch), component.Report{Out: h.Out, Now: h.Now})
 }
 
+// BuildKubernetes builds the programs of nodes of a version of Kubernetes, and links them into the layout's directory for the version.
+func BuildKubernetes(ctx context.Context, h Host, version string) error {
+	list, err := component.Cluster(version)
+	if err != nil {
+		return err
+	}
+	b := component.Builder{Modules: h.Layout.Components(), Cache: h.Layout.Cache}
+	return b.Ensure(ctx, list, h.Layout.ProgramsOf(version), component.Report{Out: h.Out, Now: h.Now})
+}
+
 // BuildImages builds the lab's own images, whose components must have been built,
 // and links those that every node gets into the layout's image directory. With
 // conformance set, it builds and returns the archives of the additional images

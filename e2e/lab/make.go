@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
+	"github.com/cluster-network-operator/cno/e2e/lab/component"
 	"github.com/cluster-network-operator/cno/e2e/lab/config"
 	"github.com/cluster-network-operator/cno/e2e/lab/machine"
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
@@ -145,6 +146,11 @@ func (l *Lab) programs() map[string]string {
 		config.Containerd, "containerd-shim-runc-v2", "ctr", "kubectl",
 	} {
 		programs[name] = l.host.Layout.Program(name)
+	}
+	if version := l.record.Topology.Kubernetes; version != "" {
+		for _, name := range component.ClusterPrograms() {
+			programs[name] = filepath.Join(l.host.Layout.ProgramsOf(version), name)
+		}
 	}
 	return programs
 }

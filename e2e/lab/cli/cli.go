@@ -39,7 +39,7 @@ real kubelet. The cluster has no pod network: an operator has to install one.`,
 	}
 	root.PersistentFlags().StringVar(&name, "name", name, "name of the lab, one to eight lowercase letters and digits; empty is the default lab (environment variable "+layout.Variable+")")
 	root.AddCommand(
-		buildCommand(h), upCommand(h), downCommand(h), statusCommand(h),
+		buildCommand(h), versionsCommand(), upCommand(h), downCommand(h), statusCommand(h),
 		loadImageCommand(h), execCommand(h), logsCommand(h),
 		addNodeCommand(h), removeNodeCommand(h), conformanceCommand(h),
 		nodeProcess(), underlayProcess(),

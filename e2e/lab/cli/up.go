@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/e2e/lab"
+	"github.com/cluster-network-operator/cno/e2e/lab/component"
 	"github.com/cluster-network-operator/cno/e2e/lab/debian"
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
@@ -17,17 +19,37 @@ import (
 const noNetwork = "none"
 
 func buildCommand(h *lab.Host) *cobra.Command {
-	var arch string
+	var arch, kubernetes string
 	cmd := &cobra.Command{
 		Use:   "build [COMPONENT...]",
 		Short: "Build missing components of the lab, by default all",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if kubernetes != "" {
+				if err := lab.BuildKubernetes(cmd.Context(), *h, kubernetes); err != nil {
+					return err
+				}
+			}
 			return lab.Build(cmd.Context(), *h, arch, args)
 		},
 	}
+	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "also build the programs of nodes of this version of Kubernetes")
 	cmd.Flags().StringVar(&arch, "arch", "", "architecture to build for, amd64 or arm64 (default: that of this machine)")
 	return cmd
 }
+
+func versionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "versions",
+		Short: "Print the versions of Kubernetes that nodes can run",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(component.KubernetesVersions(), "\n"))
+		},
+	}
+}
+
+// kubernetesVariable is the environment variable with the default of --kubernetes.
+const kubernetesVariable = "KUBERNETES"
 
 // upFlags are the flags of lab up.
 type upFlags struct {
@@ -53,6 +75,8 @@ func upCommand(h *lab.Host) *cobra.Command {
 	flags.IntVar(&f.Links, "links", 0, "number of further networks, each with an interface of every node (eth1, ...) and an outside host (outside1, ...)")
 	flags.IntSliceVar(&f.DHCP, "dhcp", nil, "numbers of the links whose outside host is a DHCP server, for example 1,2")
 	flags.IntVar(&f.MTU, "mtu", 0, "MTU of the links between nodes, in bytes (default: the kernel's, 1500)")
+	flags.StringVar(&f.Kubernetes, "kubernetes", os.Getenv(kubernetesVariable),
+		"version of Kubernetes on the nodes, "+strings.Join(component.KubernetesVersions(), ", ")+" (environment variable "+kubernetesVariable+"; default: that of the tests)")
 	flags.BoolVar(&f.KubeProxy, "kube-proxy", false, "run kube-proxy on every node, for networks without a service proxy")
 	flags.BoolVar(&f.OpenShift, "openshift", false, "create OpenShift's CRDs and the objects that its installer creates")
 	return cmd
@@ -84,6 +108,11 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	}
 	if err := lab.Build(ctx, h, "", nil); err != nil {
 		return err
+	}
+	if t.Kubernetes != "" {
+		if err := lab.BuildKubernetes(ctx, h, t.Kubernetes); err != nil {
+			return err
+		}
 	}
 	if _, err := lab.BuildImages(ctx, h, false); err != nil {
 		return err
@@ -136,6 +165,11 @@ func (f upFlags) topology() (t topology.Topology, network []byte, err error) {
 		}
 		if o.ServiceNetwork, err = topology.ServiceNetworkOf(network); err != nil {
 			return t, nil, fmt.Errorf("--network %s: %w", f.network, err)
+		}
+	}
+	if o.Kubernetes != "" {
+		if _, err := component.Cluster(o.Kubernetes); err != nil {
+			return t, nil, fmt.Errorf("--kubernetes: %w", err)
 		}
 	}
 	t, err = topology.New(o)

@@ -106,6 +106,9 @@ func goArgs(c Component, out string) []string {
 	for _, name := range slices.Sorted(maps.Keys(c.Vars)) {
 		ldflags = append(ldflags, "-X", name+"="+c.Vars[name])
 	}
+	if c.ModFile != "" {
+		args = append(args, "-modfile="+c.ModFile)
+	}
 	args = append(args, "-mod=readonly", "-trimpath", "-ldflags="+strings.Join(ldflags, " "))
 	return append(args, "-o", out, c.Package)
 }

@@ -6,6 +6,7 @@ package component
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,8 @@ type Component struct {
 	Version string
 	// Module is the directory of its build module, Package the package to build.
 	Module, Package string
+	// ModFile is the file of the build module that pins the dependencies; empty means go.mod. The name of its sums ends with .sum.
+	ModFile string
 	// Test is true when the program is the test binary of the package.
 	Test bool
 	// Vars are the string variables to set, by their full names.
@@ -118,15 +121,42 @@ func Select(names []string) ([]Component, error) {
 	return chosen, nil
 }
 
-// kubernetes returns a program of Kubernetes. Variables set its version, which a
+// KubernetesVersions returns the versions of Kubernetes that the nodes of a lab can run, in order. The default is kubernetesVersion.
+func KubernetesVersions() []string { return []string{"v1.35.4", kubernetesVersion, "v1.37.2"} }
+
+// ClusterPrograms are the programs of Kubernetes that run on nodes. All others are those of the default version with every
+// version of the cluster: kubectl, Kubernetes' tests, and kube-proxy, whose version is that of the operator's release.
+func ClusterPrograms() []string {
+	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}
+}
+
+// Cluster returns the ClusterPrograms of a version.
+func Cluster(version string) ([]Component, error) {
+	if !slices.Contains(KubernetesVersions(), version) {
+		return nil, fmt.Errorf("version %s of Kubernetes is not one of the lab's: %s", version, strings.Join(KubernetesVersions(), ", "))
+	}
+	var list []Component
+	for _, name := range ClusterPrograms() {
+		c := kubernetesOf(version, name)
+		if version != kubernetesVersion {
+			c.ModFile = version[:strings.LastIndexByte(version, '.')] + ".mod"
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func kubernetes(name string) Component { return kubernetesOf(kubernetesVersion, name) }
+
+// kubernetesOf returns a program of Kubernetes. Variables set its version, which a
 // build from a module does not contain.
-func kubernetes(name string) Component {
-	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
+func kubernetesOf(version, name string) Component {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	const pkg = "k8s.io/component-base/version."
 	return Component{
-		Name: name, Version: kubernetesVersion, Module: "kubernetes", Package: "k8s.io/kubernetes/cmd/" + name,
+		Name: name, Version: version, Module: "kubernetes", Package: "k8s.io/kubernetes/cmd/" + name,
 		Vars: map[string]string{
-			pkg + "gitVersion":   kubernetesVersion,
+			pkg + "gitVersion":   version,
 			pkg + "gitMajor":     parts[0],
 			pkg + "gitMinor":     parts[1],
 			pkg + "gitTreeState": "clean",

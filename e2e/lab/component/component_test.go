@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -200,5 +201,68 @@ func TestEachArchitectureIsBuiltSeparately(t *testing.T) {
 		if file.Machine != machine {
 			t.Errorf("for %s the program is one for %s", arch, file.Machine)
 		}
+	}
+}
+
+// TestVersionsOfKubernetesArePinned compares the list of versions with the files that pin them.
+func TestVersionsOfKubernetesArePinned(t *testing.T) {
+	dir := filepath.Join("..", "..", "components", "kubernetes")
+	for _, version := range KubernetesVersions() {
+		list, err := Cluster(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			pins, err := os.ReadFile(filepath.Join(dir, pinsOf(c)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(pins), "\nrequire k8s.io/kubernetes "+version+"\n") {
+				t.Errorf("%s of %s is built with other pins", c.Name, version)
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.mod"))
+	if err != nil || len(files) != len(KubernetesVersions()) {
+		t.Errorf("the files of pins are %v, %v", files, err)
+	}
+	if _, err := Cluster("v1.20.0"); err == nil || !strings.Contains(err.Error(), KubernetesVersions()[0]) {
+		t.Errorf("the error of an unknown version is %v", err)
+	}
+}
+
+// TestPinsOfOtherVersionsDoNotAffectAKey: a version that is added must not cost the programs of the others another build.
+func TestPinsOfOtherVersionsDoNotAffectAKey(t *testing.T) {
+	b := newBuilder(t)
+	before, err := b.key(hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := hello
+	other.ModFile = "v1.35.mod"
+	for _, name := range []string{"v1.35.mod", "v1.35.sum"} {
+		if err := os.WriteFile(filepath.Join(b.Modules, "hello", name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after, err := b.key(hello); err != nil || after != before {
+		t.Errorf("the key is %s and was %s, %v", after, before, err)
+	}
+	if key, err := b.key(other); err != nil || key == before {
+		t.Errorf("the key of another version is %s, %v", key, err)
+	}
+}
+
+func TestTheInstallationPageHasEveryVersion(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (v1\.\S+) \|`).FindAllSubmatch(page, -1) {
+		listed = append(listed, string(row[1]))
+	}
+	if diff := cmp.Diff(KubernetesVersions(), listed); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -21,7 +22,7 @@ func (b Builder) key(c Component) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, b.arch())
 	fmt.Fprintln(h, strings.Join(append(buildEnv(), goArgs(c, "")...), "\n"))
-	files, err := moduleFiles(filepath.Join(b.Modules, c.Module))
+	files, err := moduleFiles(filepath.Join(b.Modules, c.Module), pinsOf(c))
 	if err != nil {
 		return "", fmt.Errorf("read the build module of %s: %w", c.Name, err)
 	}
@@ -36,14 +37,23 @@ func (b Builder) key(c Component) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:keyLength], nil
 }
 
-func moduleFiles(dir string) ([]string, error) {
+// moduleFiles returns the files of a build module without those that pin other versions than modFile.
+func moduleFiles(dir, modFile string) ([]string, error) {
+	pins := strings.TrimSuffix(modFile, ".mod")
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
-			files = append(files, path)
+			name, isMod := strings.CutSuffix(d.Name(), ".mod")
+			name, isSum := strings.CutSuffix(name, ".sum")
+			if !isMod && !isSum || name == pins {
+				files = append(files, path)
+			}
 		}
 		return err
 	})
 	slices.Sort(files)
 	return files, err
 }
+
+// pinsOf returns the name of the file that pins the versions of a component's dependencies.
+func pinsOf(c Component) string { return cmp.Or(c.ModFile, "go.mod") }

@@ -105,6 +105,9 @@ func (l Layout) ProgramsFor(arch string) string {
 	return l.Bin() + "-" + arch
 }
 
+// ProgramsOf returns the directory of links to the programs of nodes of a version of Kubernetes.
+func (l Layout) ProgramsOf(kubernetes string) string { return l.Bin() + "-" + kubernetes }
+
 // Program returns the path of a built program.
 func (l Layout) Program(name string) string { return filepath.Join(l.Bin(), name) }
 

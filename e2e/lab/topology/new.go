@@ -37,9 +37,11 @@ type Options struct {
 	Links int
 	DHCP  []int
 	// MTU is that of the underlay and of all links, in bytes; 0 means the kernel's default.
-	MTU       int
-	KubeProxy bool
-	OpenShift bool
+	MTU int
+	// Kubernetes is the version of the programs on nodes; empty means the default version.
+	Kubernetes string
+	KubeProxy  bool
+	OpenShift  bool
 }
 
 // New returns the topology of a lab. Its error names every invalid option.
@@ -51,7 +53,7 @@ func New(o Options) (Topology, error) {
 	if err := errors.Join(checkCounts(o), checkServices(o, service), checkLinks(o), checkMTU(o.MTU)); err != nil {
 		return Topology{}, err
 	}
-	t := Topology{Family: o.Family, ServiceNetwork: service, Links: links(o), MTU: o.MTU, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
+	t := Topology{Family: o.Family, ServiceNetwork: service, Links: links(o), MTU: o.MTU, Kubernetes: o.Kubernetes, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
 	for range o.ControlPlanes {
 		t = t.add(ControlPlane)
 	}

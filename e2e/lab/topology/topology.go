@@ -45,6 +45,8 @@ type Topology struct {
 	Links []Link `json:"links,omitempty"`
 	// MTU is that of the underlay and of all links, in bytes; 0 is the kernel's default of 1500.
 	MTU int `json:"mtu,omitempty"`
+	// Kubernetes is the version of the programs on nodes (component.ClusterPrograms), for example v1.35.4; empty is the default version.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// KubeProxy runs kube-proxy on every node, for networks without a
 	// service proxy.
 	KubeProxy bool `json:"kubeProxy,omitempty"`
