@@ -19,7 +19,8 @@ const (
 	maxStreams = 32
 	// gather is how long changes are batched before a message is sent.
 	gather = 200 * time.Millisecond
-	// alive is the interval of writes to a stream without changes, which detect closed connections.
+	// alive is the interval at which a page without changes is created again, since its state also depends on the time, and at which its stream
+	// is written to, which detects closed connections.
 	alive = 15 * time.Second
 	// streamWrite is the timeout of one message.
 	streamWrite = 10 * time.Second
@@ -67,7 +68,7 @@ func (b *broadcast) forward(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// serveEvents streams one page: a message with the whole document, and then one for each change. The parameter page is that of
+// serveEvents streams one page: a message with the whole document, and then one for each change of it. The parameter page is that of
 // Document, with a slash before the name of an object.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	select {
@@ -92,18 +93,17 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		} else {
 			err = out.problem(err)
 		}
-		for waiting := true; waiting && err == nil; {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-changed:
-				waiting = false
-			case <-tick.C:
-				err = out.write(":\n\n")
-			}
-		}
 		if err != nil {
 			return // the browser has closed the connection
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		case <-tick.C:
+			if out.write(":\n\n") != nil {
+				return
+			}
 		}
 	}
 }

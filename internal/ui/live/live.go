@@ -9,6 +9,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
@@ -192,13 +195,29 @@ func (c *Cluster) watch(ctx context.Context, w watch) error {
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { c.signal() }, UpdateFunc: func(any, any) { c.signal() }, DeleteFunc: func(any) { c.signal() },
-	})
-	if err != nil {
+	if _, err = informer.AddEventHandler(c.handler()); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	return nil
+}
+
+// handler signals changes of watched objects.
+func (c *Cluster) handler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { c.signal() }, DeleteFunc: func(any) { c.signal() },
+		UpdateFunc: func(before, after any) {
+			if !renewal(before, after) {
+				c.signal()
+			}
+		},
+	}
+}
+
+// renewal reports whether an update only renews a lease that was valid: no page shows that, and it happens every two seconds.
+func renewal(before, after any) bool {
+	b, isLease := before.(*coordinationv1.Lease)
+	a, remains := after.(*coordinationv1.Lease)
+	return isLease && remains && ptr.Deref(a.Spec.HolderIdentity, "") == ptr.Deref(b.Spec.HolderIdentity, "") && status.Renewed(a).Sub(status.Renewed(b)) <= status.LeaseStale
 }
 
 func (c *Cluster) signal() {
