@@ -49,6 +49,10 @@ type Planned struct {
 // act returns a handler that calls a function with the body of a request and writes its result.
 func (s *Server) act(f func(context.Context, *json.Decoder) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if !equal(r.Header.Get(keyHeader), s.key) {
+			fail(w, http.StatusUnauthorized, refusedKey)
+			return
+		}
 		if s.options.Actions == nil {
 			fail(w, http.StatusConflict, "this is an archive: nothing can be changed or tested")
 			return

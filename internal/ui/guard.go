@@ -2,6 +2,8 @@ package ui
 
 import (
 	"crypto/subtle"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +13,15 @@ import (
 // tokenParameter is the parameter with the token in the printed address.
 const tokenParameter = "token"
 
-// cookie returns the name of the session cookie. It contains the port, since all ports of a host share cookies.
+// keyHeader is the header of an action with the key of the session.
+const keyHeader = "Cno-Ui-Key"
+
+// keyFragment begins the fragment of an address that has the key of the session.
+const keyFragment = "#key="
+
+// cookie returns the name of the session cookie. It contains the port, since all ports of a host share cookies: a browser sends the cookie to
+// every server of 127.0.0.1 that the user opens, also to that of another user. For this reason an action needs the key as well, which
+// scripts of this port only can read.
 func (s *Server) cookie() string {
 	_, port, _ := strings.Cut(s.hosts[0], ":")
 	return "cno-ui-" + port
@@ -26,6 +36,7 @@ const (
 	refusedOrigin = "the request comes from a page of another site"
 	refusedToken  = "the token is wrong: open the address that cno ui printed last"
 	refusedCookie = "this browser has not opened the address with the token yet: open the address that cno ui printed"
+	refusedKey    = "this browser has no key for changes and tests: open the address that cno ui printed, then try again"
 )
 
 // guard refuses unauthenticated and cross-origin requests, and exchanges the token for a cookie.
@@ -41,23 +52,35 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		// This prevents DNS rebinding: a foreign name that resolves to 127.0.0.1 is the host of the request.
 		if !slices.Contains(s.hosts, r.Host) {
-			fail(w, http.StatusMisdirectedRequest, refusedHost)
+			refuse(w, r, http.StatusMisdirectedRequest, refusedHost)
 			return
 		}
-		if !s.sameOrigin(r) {
-			fail(w, http.StatusForbidden, refusedOrigin)
-			return
-		}
+		// The token may come from anywhere: from the terminal, or from the file that leads the browser here, which is another site.
 		if token := r.URL.Query().Get(tokenParameter); token != "" && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") {
 			s.exchange(w, r, token)
 			return
 		}
+		if !s.sameOrigin(r) {
+			refuse(w, r, http.StatusForbidden, refusedOrigin)
+			return
+		}
 		if c, err := r.Cookie(s.cookie()); err != nil || !equal(c.Value, s.session) {
-			fail(w, http.StatusUnauthorized, refusedCookie)
+			refuse(w, r, http.StatusUnauthorized, refusedCookie)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refuse writes why a request is refused: as text to a browser that opens an address, which would show a document as it is.
+func refuse(w http.ResponseWriter, r *http.Request, status int, sentence string) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		fail(w, status, sentence)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintln(w, sentence) // an error means that the browser has closed the connection
 }
 
 // sameOrigin reports whether a request may come from a page of this server. A request that changes something must have an origin; one that
@@ -76,10 +99,11 @@ func (s *Server) sameOrigin(r *http.Request) bool {
 	return len(origins) == 1 && origins[0] == "http://"+r.Host
 }
 
-// exchange sets the cookie for the token and redirects to the same address without it, so that the token is not in the browser's history.
+// exchange sets the cookie for the token, and answers with a page that leads to the same address without the token and with the key. A
+// redirect would not do: a browser sends no cookie of SameSite=Strict along it if the file of another site began it.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, token string) {
-	if !equal(token, s.token) {
-		fail(w, http.StatusForbidden, refusedToken)
+	if _, once := s.tickets.LoadAndDelete(token); !once && !equal(token, s.token) {
+		refuse(w, r, http.StatusForbidden, refusedToken)
 		return
 	}
 	//nolint:gosec // a cookie for loopback, which has no TLS
@@ -88,8 +112,13 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, token string) 
 	query.Del(tokenParameter)
 	// The path must begin with a single slash: //host would be another host.
 	target := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/\\"), RawQuery: query.Encode()}
-	w.Header().Set("Location", target.RequestURI())
-	w.WriteHeader(http.StatusSeeOther)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte(Leading(target.RequestURI() + keyFragment + s.key))) // an error means that the browser has closed the connection
+}
+
+// Leading returns a page that leads a browser to an address.
+func Leading(address string) string {
+	return fmt.Sprintf(`<!doctype html><html lang="en"><meta charset="utf-8"><title>cno ui</title><meta http-equiv="refresh" content="0;url=%s">`+"\n", html.EscapeString(address))
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

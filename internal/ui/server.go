@@ -2,8 +2,8 @@
 // the web interface.
 //
 // Only the user who knows the address may use it, since every request uses the permissions of that user in the cluster. So each request must
-// have the cookie for which the token of the address is exchanged, name the server's own host, and come from the server's own pages; pages
-// load nothing from other servers.
+// have the cookie for which the token of the address is exchanged, name the server's own host, and come from the server's own pages; one that
+// changes or tests something must have the key of the session too. Pages load nothing from other servers.
 package ui
 
 import (
@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/ui/page"
@@ -50,7 +51,9 @@ type Server struct {
 	options  Options
 	listener net.Listener
 	token    string
+	tickets  sync.Map // the tokens that work once, as keys
 	session  string
+	key      string
 	hosts    []string
 	changes  broadcast
 	streams  chan struct{}
@@ -65,14 +68,25 @@ func New(ctx context.Context, port int, options Options) (*Server, error) {
 	}
 	chosen := listener.Addr().(*net.TCPAddr).Port // the address of a TCP listener
 	return &Server{
-		options: options, listener: listener, token: rand.Text(), session: rand.Text(), streams: make(chan struct{}, maxStreams),
+		options: options, listener: listener, token: rand.Text(), session: rand.Text(), key: rand.Text(), streams: make(chan struct{}, maxStreams),
 		hosts: []string{fmt.Sprintf("127.0.0.1:%d", chosen), fmt.Sprintf("localhost:%d", chosen)},
 	}, nil
 }
 
 // URL returns the address of a page with the token. path is that of a page: "/" or, for example, "/nodes".
 func (s *Server) URL(path string) string {
-	return fmt.Sprintf("http://%s%s?%s=%s", s.hosts[0], path, tokenParameter, s.token)
+	return s.url(path, s.token)
+}
+
+// URLOnce returns the address of a page like URL, with a token that works once.
+func (s *Server) URLOnce(path string) string {
+	token := rand.Text()
+	s.tickets.Store(token, nil)
+	return s.url(path, token)
+}
+
+func (s *Server) url(path, token string) string {
+	return fmt.Sprintf("http://%s%s?%s=%s", s.hosts[0], path, tokenParameter, token)
 }
 
 // Serve handles requests until the context ends.

@@ -5,30 +5,38 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 	"github.com/cluster-network-operator/cno/internal/ui/web"
 )
 
-// served is a server of a network in memory, like that of an archive.
-func served(t *testing.T) *Server {
+// served is a server of a network in memory, and more objects, like that of an archive.
+func served(t *testing.T, more ...client.Object) *Server {
 	t.Helper()
 	scheme, err := objects.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := objects.NewSet(scheme)
-	if err := set.Add(&operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
-		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"}}}); err != nil {
-		t.Fatal(err)
+	for _, o := range append(more, &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"}}}) {
+		if err := set.Add(o); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, err := New(t.Context(), 0, Options{Source: page.Source{Objects: set, Namespace: "ons", Now: time.Now}, Name: "test", Version: "v1"})
 	if err != nil {
@@ -71,7 +79,7 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 	s := served(t)
 	origin := "http://" + s.hosts[0]
 	post := func(headers map[string]string) call {
-		all := map[string]string{"Content-Type": "application/json"}
+		all := map[string]string{"Content-Type": "application/json", keyHeader: s.key}
 		for k, v := range headers {
 			all[k] = v
 		}
@@ -99,6 +107,7 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 		{"a wrong token", call{path: "/?token=guess"}, 403, refusedToken},
 		{"a wrong token beside the cookie", call{path: "/?token=guess", cookie: s.own()}, 403, refusedToken},
 		{"the beginning of the token", call{path: "/?token=" + s.token[:10]}, 403, refusedToken},
+		{"a wrong token in a link of another site", call{path: "/?token=guess", headers: map[string]string{"Sec-Fetch-Site": "cross-site"}}, 403, refusedToken},
 		{"a name that was rebound to loopback", call{path: path, host: "evil.example:" + strings.Split(s.hosts[0], ":")[1], cookie: s.own()}, 421, refusedHost},
 		{"a name that was rebound, with the token", call{path: "/?token=" + s.token, host: "evil.example"}, 421, refusedHost},
 		{"another port", call{path: path, host: "127.0.0.1:1", cookie: s.own()}, 421, refusedHost},
@@ -111,6 +120,9 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 		{"another port shows it as a picture", call{path: path, cookie: s.own(), headers: map[string]string{"Sec-Fetch-Site": "same-site"}}, 403, refusedOrigin},
 		{"the other name of loopback as origin", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": "http://" + s.hosts[1]}}, 403, refusedOrigin},
 		{"an action of its own page", post(map[string]string{"Origin": origin}), 409, "archive"},
+		{"an action with the cookie alone, which servers on other ports receive", post(map[string]string{"Origin": origin, keyHeader: ""}), 401, refusedKey},
+		{"an action with a guessed key", post(map[string]string{"Origin": origin, keyHeader: "guess"}), 401, refusedKey},
+		{"an action with the cookie as key", post(map[string]string{"Origin": origin, keyHeader: s.session}), 401, refusedKey},
 		{"an action without an origin", post(nil), 403, refusedOrigin},
 		{"an action of another site", post(map[string]string{"Origin": "https://evil.example"}), 403, refusedOrigin},
 		{"an action that no page made", post(map[string]string{"Origin": origin, "Sec-Fetch-Site": "none"}), 403, refusedOrigin},
@@ -123,30 +135,59 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 		if w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: headers %v", row.why, w.Header())
 		}
-		if strings.Contains(w.Body.String(), s.session) || strings.Contains(w.Body.String(), s.token) {
+		if strings.Contains(w.Body.String(), s.session) || strings.Contains(w.Body.String(), s.token) || strings.Contains(w.Body.String(), s.key) {
 			t.Errorf("%s: the answer has a secret", row.why)
 		}
 	}
 }
 
-func TestTokenIsExchangedForASameSiteCookie(t *testing.T) {
+func TestTokenIsExchangedForASameSiteCookieAndAKey(t *testing.T) {
 	s := served(t)
-	for path, want := range map[string]string{"/": "/", "/nodes/a?x=1&": "/nodes/a?x=1", "//evil.example/": "/evil.example/", `/\evil.example`: "/evil.example"} {
+	for path, want := range map[string]string{"/": "/", "/nodes/a?x=1&": "/nodes/a?x=1", "//evil.example/": "/evil.example/", `/\evil.example`: "/evil.example", `/"><script>`: "/%22%3E%3Cscript%3E"} {
 		separator := "?"
 		if strings.Contains(path, "?") {
 			separator = ""
 		}
-		w := s.call(call{path: path + separator + "token=" + s.token})
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
-			t.Errorf("%s: %d, leads to %q, want %q", path, w.Code, w.Header().Get("Location"), want)
+		// The file that leads a browser here is another site.
+		w := s.call(call{path: strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(path) + separator + "token=" + s.token, headers: map[string]string{"Sec-Fetch-Site": "cross-site"}})
+		if w.Code != http.StatusOK || w.Body.String() != Leading(want+"#key="+s.key) {
+			t.Errorf("%s: %d, want a page that leads to %s: %s", path, w.Code, want, w.Body)
 		}
 		cookies := w.Result().Cookies()
 		if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || cookies[0].Value != s.session || cookies[0].Domain != "" {
 			t.Errorf("%s: cookies %v", path, cookies)
 		}
 	}
-	if other := served(t); other.token == s.token || other.session == s.session || s.token == s.session || len(s.token) < 20 {
+	if other := served(t); other.token == s.token || other.session == s.session || other.key == s.key || s.token == s.session || s.key == s.session || len(s.token) < 20 {
 		t.Error("tokens can be guessed")
+	}
+}
+
+// The token of the browser that cno ui opens works once: it is in a file.
+func TestATokenThatWorksOnce(t *testing.T) {
+	s := served(t)
+	address, err := url.Parse(s.URLOnce("/nodes"))
+	if err != nil || strings.Contains(address.String(), s.token) {
+		t.Fatalf("%v: %s", err, address)
+	}
+	for i, status := range []int{http.StatusOK, http.StatusForbidden} {
+		if w := s.call(call{path: address.RequestURI()}); w.Code != status {
+			t.Errorf("use %d: %d, want %d: %s", i+1, w.Code, status, w.Body)
+		}
+	}
+}
+
+// A browser that opens an address shows the answer as it is; scripts read a document.
+func TestRefusalsAreTextInABrowser(t *testing.T) {
+	s := served(t)
+	for accept, want := range map[string]string{
+		"text/html,application/xhtml+xml,*/*;q=0.8": refusedToken + "\n",
+		"*/*": `{"error":"` + refusedToken + `"}` + "\n",
+	} {
+		w := s.call(call{path: "/?token=guess", headers: map[string]string{"Accept": accept}})
+		if w.Code != http.StatusForbidden || w.Body.String() != want {
+			t.Errorf("Accept %s: %d: %s, want %s", accept, w.Code, w.Body, want)
+		}
 	}
 }
 
@@ -207,7 +248,7 @@ func TestPageLoadsFilesOfTheBundleOnly(t *testing.T) {
 func TestBodiesAreLimited(t *testing.T) {
 	s := served(t)
 	s.options.Actions = unreachable{}
-	headers := map[string]string{"Origin": "http://" + s.hosts[0], "Content-Type": "application/json"}
+	headers := map[string]string{"Origin": "http://" + s.hosts[0], "Content-Type": "application/json", keyHeader: s.key}
 	for _, row := range []struct {
 		why, body, kind string
 		status          int
@@ -254,4 +295,28 @@ func TestAStreamSendsTheDocumentAndEndsWithTheServer(t *testing.T) {
 	if w := s.call(call{path: "/api/v1/events?page=overview", cookie: s.own(), host: s.hosts[0]}); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("one stream too many: %d", w.Code)
 	}
+}
+
+// An operator that hangs changes no object: its lease expires with the time alone.
+func TestAStreamReportsAnOperatorThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		renewed, one := metav1.NowMicro(), int32(1)
+		s := served(t,
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ons", Name: "network-operator"}, Spec: appsv1.DeploymentSpec{Replicas: &one}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1, AvailableReplicas: 1}},
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ons", Name: status.LeaseName}, Spec: coordinationv1.LeaseSpec{RenewTime: &renewed}})
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/events?page=overview", nil)
+		w := httptest.NewRecorder()
+		go s.serveEvents(w, r)
+		const message = "was last renewed at"
+		time.Sleep(status.LeaseStale - time.Second)
+		synctest.Wait()
+		if text := w.Body.String(); strings.Count(text, "event:") != 1 || strings.Contains(text, message) || !strings.Contains(text, "\n\n:\n\n") {
+			t.Errorf("while the lease is valid, the stream has\n%s", text)
+		}
+		time.Sleep(2 * alive)
+		synctest.Wait()
+		if text := w.Body.String(); strings.Count(text, "event:") != 2 || !strings.Contains(text, message) {
+			t.Errorf("after the lease has expired, the stream has\n%s", text)
+		}
+	})
 }

@@ -18,12 +18,23 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
   }
 }
 
+/** The name of the key in the fragment of the address, and in the storage of the browser. */
+const keyName = "key";
+
+/** Takes the key of the session from the address. Other than the cookie, no server on another port of this host receives it. */
+export function takeKey(): void {
+  const begin = `#${keyName}=`;
+  if (!location.hash.startsWith(begin)) return;
+  localStorage.setItem(keyName, location.hash.slice(begin.length));
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return answer<T>(await reach(path, { signal }));
 }
 
 export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-  return answer<T>(await reach(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal }));
+  return answer<T>(await reach(path, { method: "POST", headers: { "Content-Type": "application/json", "Cno-Ui-Key": localStorage.getItem(keyName) ?? "" }, body: JSON.stringify(body), signal }));
 }
 
 export interface Listener<T> { document(doc: T): void; changes?(changes: NodeChanges): void; problem(sentence: string): void }

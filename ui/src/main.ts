@@ -1,4 +1,4 @@
-import { get } from "./api";
+import { get, takeKey } from "./api";
 import { h, replace, type Child } from "./dom";
 import type { Session } from "./types";
 import { change } from "./pages/change";
@@ -91,4 +91,5 @@ async function start(): Promise<void> {
   show(session, true);
 }
 
+takeKey();
 void start();

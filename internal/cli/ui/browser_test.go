@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cluster-network-operator/cno/internal/testing/browser"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 var screenshots = flag.Bool("screenshots", false, "write the screenshots of docs/ui.md")
@@ -46,7 +47,7 @@ func TestThePagesInABrowser(t *testing.T) {
 	b.Open(address + "/?token=" + token)
 	b.Wait("the overview", pages[0].ready)
 	var shown string
-	if err := b.Eval("location.href", &shown); err != nil || strings.Contains(shown, "token") {
+	if err := b.Eval("location.href", &shown); err != nil || shown != address+"/" {
 		t.Errorf("%v: the address still is %s", err, shown)
 	}
 	t.Run("every page is accessible at each size, light and dark", func(t *testing.T) { accessible(t, b, address) })
@@ -62,6 +63,47 @@ func TestThePagesInABrowser(t *testing.T) {
 	}
 	for _, p := range b.Problems() {
 		t.Errorf("the browser reports: %s", p)
+	}
+}
+
+// All users of a machine can read the arguments of its processes, and so those of the program that opens a browser.
+func TestABrowserIsOpenedWithoutTheTokenInItsArguments(t *testing.T) {
+	w := newWorld(t, 2)
+	b := browser.Start(t)
+	programs, temporary := t.TempDir(), t.TempDir()
+	arguments := filepath.Join(programs, "arguments")
+	script := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >%s.new && mv %s.new %s\n", arguments, arguments, arguments)
+	if err := os.WriteFile(filepath.Join(programs, "xdg-open"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", temporary)
+	t.Run("while it serves", func(t *testing.T) {
+		address, _ := start(t, "--kubeconfig", w.server.Kubeconfig)
+		var given string
+		eventually.Holds(t, "the program is called", func() (string, bool) {
+			text, err := os.ReadFile(arguments)
+			given = strings.TrimSuffix(string(text), "\n")
+			return fmt.Sprint(err), err == nil
+		})
+		for file, mode := range map[string]os.FileMode{given: 0o600, filepath.Dir(given): 0o700} {
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode || !strings.HasPrefix(file, temporary) {
+				t.Fatalf("the argument is %q, not a file that only this user can read: %v, %v", given, err, info)
+			}
+		}
+		b.In(t)
+		b.Open("file://" + given)
+		b.Wait("the overview", pages[0].ready)
+		b.Open("file://" + given)
+		b.Wait("the file is useless after that", `document.body.innerText.includes("the token is wrong")`)
+		b.Open(address + "/change")
+		b.Wait("the plan, which needs the cookie and the key", pages[4].ready)
+		b.Do(`localStorage.clear()`)
+		b.Open(address + "/change")
+		b.Wait("a stolen cookie changes nothing", `document.body.innerText.includes("this browser has no key for changes and tests")`)
+	})
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("%v: %v is left", err, left)
 	}
 }
 

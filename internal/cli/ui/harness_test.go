@@ -48,15 +48,22 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errOut.String()
 }
 
-// serve runs the command until the test ends, and returns the address that it printed, without the path and with the token.
+// serve runs the command until the test ends without opening a browser, and returns the address that it printed, without the path, and the
+// token.
 func serve(t testing.TB, args ...string) (address, token string) {
+	t.Helper()
+	return start(t, append(args, "--no-open")...)
+}
+
+// start is like serve, but opens a browser unless the arguments forbid it.
+func start(t testing.TB, args ...string) (address, token string) {
 	t.Helper()
 	var out, errOut buffer
 	cmd := New(pipeline.Pipeline{Registry: networks.Registry()}, "v1", time.Now)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetOut(&out)
 	cmd.SetErr(&errOut)
-	cmd.SetArgs(append(args, "--no-open"))
+	cmd.SetArgs(args)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()

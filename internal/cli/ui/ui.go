@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -54,7 +55,8 @@ and users who may only read see everything but the buttons. Other users of this 
 the pages without the token. Nothing is loaded from the Internet.
 
 With --archive, the pages show an archive of cno doctor. With -o json or yaml, the document of PAGE
-is printed instead: overview (the default), nodes, nodes/NAME, paths, change, history or hosts.
+is printed instead: overview (the default), nodes, nodes/NAME, paths, change, history, hosts or pods;
+pods lists pods, and cno trace prints the way between two of them.
 
 Exit status: 0 the pages were closed, or the document was printed; 2 the cluster does not answer,
 the user may not read the network, the archive is damaged, or the command line is wrong.`,
@@ -156,12 +158,13 @@ func (o *options) show(ctx context.Context, cmd *cobra.Command, options served.O
 	if name == "overview" {
 		path = "/"
 	}
-	address := server.URL(path)
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nCtrl-C ends it.\n", address); err != nil {
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nCtrl-C ends it.\n", server.URL(path)); err != nil {
 		return err
 	}
 	if !o.noOpen {
-		if err := open(ctx, address); err != nil {
+		done, err := open(ctx, server.URLOnce(path))
+		defer done()
+		if err != nil {
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be started: open the address by hand")
 		}
 	}
@@ -171,8 +174,18 @@ func (o *options) show(ctx context.Context, cmd *cobra.Command, options served.O
 	return nil
 }
 
-// open opens an address in the default browser.
-func open(ctx context.Context, address string) error {
+// open opens an address in the default browser. All users of a machine can read the arguments of its processes, so the browser gets the name
+// of a file that only this user can read, which leads to the address. done removes the file.
+func open(ctx context.Context, address string) (done func(), err error) {
+	dir, err := os.MkdirTemp("", "cno-ui-") // with mode 0700
+	if err != nil {
+		return func() {}, err
+	}
+	done = func() { _ = os.RemoveAll(dir) }
+	file := filepath.Join(dir, "open.html")
+	if err := os.WriteFile(file, []byte(served.Leading(address)), 0o600); err != nil {
+		return done, err
+	}
 	program := []string{"xdg-open"}
 	switch runtime.GOOS {
 	case "darwin":
@@ -180,10 +193,10 @@ func open(ctx context.Context, address string) error {
 	case "windows":
 		program = []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
-	cmd := exec.CommandContext(ctx, program[0], append(program[1:], address)...)
+	cmd := exec.CommandContext(ctx, program[0], append(program[1:], file)...)
 	if err := cmd.Start(); err != nil {
-		return err
+		return done, err
 	}
 	go func() { _ = cmd.Wait() }()
-	return nil
+	return done, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	served "github.com/cluster-network-operator/cno/internal/ui"
 )
 
 // Each error is reported in one sentence, and nothing is served.
@@ -42,6 +43,12 @@ func TestErrorsAreOneSentence(t *testing.T) {
 
 func TestPageIsPrintedAsJSON(t *testing.T) {
 	w := newWorld(t, 2)
+	for _, name := range served.Pages() {
+		status, out, stderr := run(t, name, "-o", "json", "--kubeconfig", w.server.Kubeconfig)
+		if status != exit.OK || !strings.HasPrefix(out, "{\n") {
+			t.Errorf("%s: status %d: %s%s", name, status, out, stderr)
+		}
+	}
 	status, out, stderr := run(t, "nodes", "-o", "json", "--kubeconfig", w.server.Kubeconfig)
 	var doc struct {
 		Nodes []struct {
