@@ -277,6 +277,9 @@ func Variables() (map[string]string, error) {
 	return out, nil
 }
 
+// ForUsers returns the names of the images that users start: the manifests do not have them.
+func ForUsers() []string { return []string{"host-image-server", "must-gather"} }
+
 // Encode returns objects as a deterministic YAML stream.
 func Encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	var out bytes.Buffer

@@ -34,7 +34,7 @@ type found struct {
 	// operator is the Deployment with the operator's name; nil if there is none. own is true if it is that of this operator.
 	operator *appsv1.Deployment
 	own      bool
-	// networks are third-party networks, by name and DaemonSet; proxies the DaemonSets of other kube-proxies.
+	// networks are third-party networks, by name with the DaemonSet or Deployment; proxies the DaemonSets of other kube-proxies.
 	networks, proxies []string
 	// controlPlanes is the number of control-plane nodes, ready the number of nodes that have a network.
 	controlPlanes, ready int
@@ -54,10 +54,18 @@ func agents() map[string]string {
 	}
 }
 
+// controllers returns the Deployments of third-party networks. Those of an operator exist before its agents do.
+func controllers() map[string]string {
+	return map[string]string{
+		"tigera-operator": "Calico", "calico-kube-controllers": "Calico", "cilium-operator": "Cilium", "antrea-controller": "Antrea", "kube-ovn-controller": "Kube-OVN",
+		"cluster-network-addons-operator": "cluster-network-addons-operator",
+	}
+}
+
 // observe reads the state of the cluster for an installation. It changes nothing.
 func observe(ctx context.Context, cluster preview.Cluster) (found, error) {
 	var f found
-	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readNodes, f.readNetwork} {
+	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readDeployments, f.readNodes, f.readNetwork} {
 		if err := read(ctx, cluster); err != nil {
 			return f, err
 		}
@@ -114,6 +122,23 @@ func (f *found) readDaemonSets(ctx context.Context, cluster preview.Cluster) err
 			f.networks = append(f.networks, fmt.Sprintf("%s (%s)", network, where))
 		case d.Name == "kube-proxy":
 			f.proxies = append(f.proxies, where)
+		}
+	}
+	return nil
+}
+
+// readDeployments finds the controllers of third-party networks, except those that the operator applied.
+func (f *found) readDeployments(ctx context.Context, cluster preview.Cluster) error {
+	var list appsv1.DeploymentList
+	if err := cluster.Client.List(ctx, &list); apierrors.IsForbidden(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("list Deployments: %w", err)
+	}
+	known := controllers()
+	for _, d := range list.Items {
+		if network, ok := known[d.Name]; ok && d.Labels[manifest.LabelManagedBy] != manifest.ManagedBy {
+			f.networks = append(f.networks, fmt.Sprintf("%s (Deployment %s/%s)", network, d.Namespace, d.Name))
 		}
 	}
 	return nil

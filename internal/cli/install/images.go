@@ -11,13 +11,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
-// image is an image that a cluster needs.
+// image is an image of the release.
 type image struct {
 	// Name is the name of the image, Reference the reference that nodes pull.
 	Name      string `json:"name"`
 	Reference string `json:"reference"`
-	// Variable is the key in the ConfigMap of images.
-	Variable string `json:"variable"`
+	// Variable is the key in the ConfigMap of images; empty for an image that a user starts.
+	Variable string `json:"variable,omitempty"`
 }
 
 // NewImages creates the command images.
@@ -26,10 +26,10 @@ func NewImages() *cobra.Command {
 	var form output.Format
 	cmd := &cobra.Command{
 		Use:   "images",
-		Short: "List the images that a cluster needs",
-		Long: `Lists the images that the operator of this program's release and its networks use, as cno install
-writes them: one reference on each line. A registry without access to others must have all of
-them, by the same digests.
+		Short: "List the images of the release",
+		Long: `Lists the images of this program's release: those that the operator and its networks use, as cno
+install writes them, and must-gather and host-image-server, which users start. Each line is one
+reference. A registry without access to others must have all of them, by the same digests.
 
 Exit status: 0 printed; 2 the command line is wrong.`,
 		Example: `  cno images
@@ -68,7 +68,7 @@ func images(prefix string) ([]image, error) {
 		return nil, err
 	}
 	out := make([]image, 0, len(variables))
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
+	for _, name := range slices.Sorted(slices.Values(slices.AppendSeq(release.ForUsers(), maps.Keys(variables)))) {
 		out = append(out, image{name, set.Reference(name), variables[name]})
 	}
 	return out, nil

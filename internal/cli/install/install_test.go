@@ -3,6 +3,9 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +21,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	built "github.com/cluster-network-operator/cno/internal/image"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
@@ -150,6 +154,15 @@ func TestInstallUpgradeAndRollback(t *testing.T) {
 	}
 }
 
+// controller is a Deployment of a third party.
+func controller(namespace, name string) *appsv1.Deployment {
+	labels := map[string]string{"name": "other"}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "quay.io/other:4"}}}},
+	}}
+}
+
 // refusals are the clusters that are refused. Each is cleaned up again.
 func refusals(t *testing.T, server *apitest.Server) {
 	t.Helper()
@@ -160,15 +173,24 @@ func refusals(t *testing.T, server *apitest.Server) {
 	}
 	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{controlPlane: ""}}})
 
-	for name, set := range map[string]*appsv1.DaemonSet{"Calico (DaemonSet kube-system/calico-node)": agent("kube-system", "calico-node"), "Cilium (DaemonSet kube-system/cilium)": agent("kube-system", "cilium")} {
-		if err := server.Client.Create(t.Context(), set); err != nil {
+	for name, other := range map[string]client.Object{
+		"Calico (DaemonSet kube-system/calico-node)":                                               agent("kube-system", "calico-node"),
+		"Cilium (DaemonSet kube-system/cilium)":                                                    agent("kube-system", "cilium"),
+		"Calico (Deployment kube-system/tigera-operator)":                                          controller("kube-system", "tigera-operator"),
+		"Calico (Deployment kube-system/calico-kube-controllers)":                                  controller("kube-system", "calico-kube-controllers"),
+		"Cilium (Deployment kube-system/cilium-operator)":                                          controller("kube-system", "cilium-operator"),
+		"Antrea (Deployment kube-system/antrea-controller)":                                        controller("kube-system", "antrea-controller"),
+		"Kube-OVN (Deployment kube-system/kube-ovn-controller)":                                    controller("kube-system", "kube-ovn-controller"),
+		"cluster-network-addons-operator (Deployment kube-system/cluster-network-addons-operator)": controller("kube-system", "cluster-network-addons-operator"),
+	} {
+		if err := server.Client.Create(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		out, status := call(t, file, New())
 		if status != exit.Refused || !strings.Contains(out, "the cluster has another network: "+name+";") {
 			t.Errorf("%s: %d %s", name, status, out)
 		}
-		if err := server.Client.Delete(t.Context(), set); err != nil {
+		if err := server.Client.Delete(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,10 +211,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 	}
 	ready(corev1.ConditionFalse)
 
-	foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: kubeconfig.DefaultNamespace, Name: deployment}, Spec: appsv1.DeploymentSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "other"}},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"name": "other"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "quay.io/other:4"}}}},
-	}}
+	foreign := controller(kubeconfig.DefaultNamespace, deployment)
 	if err := server.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -271,12 +290,42 @@ func TestImagesAreListedForAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	variables := map[string]string{}
+	var names []string
 	for _, i := range list {
 		variables[i.Variable] = i.Reference
+		names = append(names, i.Name)
+	}
+	if want := builtImages(t); !slices.Equal(names, want) {
+		t.Errorf("the images are %q, want %q, which are built", names, want)
 	}
 	for variable, name := range map[string]string{"NETWORK_OPERATOR_IMAGE": "cluster-network-operator", "FLANNEL_IMAGE": "flannel", "MULTUS_IMAGE": "multus"} {
 		if want := "registry.example/cno/" + name + ":" + version.String(); variables[variable] != want {
 			t.Errorf("%s is %q, want %q", variable, variables[variable], want)
 		}
 	}
+}
+
+// builtImages are the names of the images of the tree without those that are only the base of others.
+func builtImages(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../../images/*/image.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bases := map[string]bool{}
+	var names []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := built.ParseDefinition(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, d.Name)
+		bases[d.Base] = true
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { return bases[name] })
 }
