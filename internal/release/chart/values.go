@@ -78,28 +78,36 @@ func clean(schema any) any {
 	return schema
 }
 
-// value is one that users set: a leaf of the schema, or what a default is given for as a whole.
+// value is one that users set.
 type value struct {
 	path, description string
-	standard          any
+	// standard is its default, if hasStandard.
+	standard    any
+	hasStandard bool
+	// inner is true for a field of a value with a default as a whole, and of the elements of a list: values.yaml does not have its default.
+	inner bool
 }
 
-// leaves are the values of a schema, in the order of their names.
-func leaves(schema map[string]any, prefix string) []value {
+// documented are the values of a schema, in the order of their names: its leaves, and objects with a default as a whole with their fields.
+func documented(schema map[string]any, prefix string, inner bool) []value {
 	properties, _ := schema["properties"].(map[string]any)
 	var out []value
 	for _, name := range sorted(properties) {
 		p, _ := properties[name].(map[string]any)
-		if name == "global" {
+		if name == "global" && prefix == "" {
 			continue
 		}
-		description, _ := p["description"].(string)
-		standard, has := p["default"]
-		if has {
-			out = append(out, value{prefix + name, description, standard})
-			continue
+		v := value{path: prefix + name, inner: inner}
+		v.description, _ = p["description"].(string)
+		v.standard, v.hasStandard = p["default"]
+		fields := documented(p, v.path+".", inner || v.hasStandard)
+		if items, isList := p["items"].(map[string]any); isList {
+			fields = documented(items, v.path+"[].", true)
 		}
-		out = append(out, leaves(p, prefix+name+".")...)
+		if v.hasStandard || len(fields) == 0 || p["items"] != nil {
+			out = append(out, v)
+		}
+		out = append(out, fields...)
 	}
 	return out
 }
@@ -145,13 +153,21 @@ func writeValues(out *bytes.Buffer, schema map[string]any, indent string) error 
 func readme(name string, schema map[string]any) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n\n| value | meaning | default |\n|---|---|---|\n", name)
-	for _, v := range leaves(schema, "") {
-		standard, _ := json.Marshal(v.standard)
-		text := "`" + strings.ReplaceAll(string(standard), "|", "\\|") + "`"
-		if len(text) > 100 {
-			text = "see values.yaml"
-		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", v.path, strings.ReplaceAll(strings.ReplaceAll(v.description, "|", "\\|"), "\n", " "), text)
+	for _, v := range documented(schema, "", false) {
+		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", v.path, strings.Join(strings.Fields(strings.ReplaceAll(v.description, "|", "\\|")), " "), v.cell())
 	}
 	return out.Bytes()
+}
+
+// cell is the default of a value in a table.
+func (v value) cell() string {
+	if !v.hasStandard {
+		return ""
+	}
+	standard, _ := json.Marshal(v.standard)
+	text := "`" + strings.ReplaceAll(string(standard), "|", "\\|") + "`"
+	if len(text) > 100 {
+		return "see values.yaml"
+	}
+	return text
 }
