@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -277,8 +278,35 @@ func Variables() (map[string]string, error) {
 	return out, nil
 }
 
-// ForUsers returns the names of the images that users start: the manifests do not have them.
-func ForUsers() []string { return []string{"host-image-server", "must-gather"} }
+// Names returns the names of all images of the release, sorted: those of the manifests, and those that users start.
+func Names() ([]string, error) {
+	variables, err := Variables()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(slices.Values(slices.AppendSeq([]string{"host-image-server", "must-gather"}, maps.Keys(variables)))), nil
+}
+
+// Capabilities is the level of the operator in catalogues.
+const Capabilities = "Seamless Upgrades"
+
+// DescribeCRDs describes CRDs for catalogues, with the texts of their schemas.
+func DescribeCRDs(crds []*unstructured.Unstructured) ([]any, error) {
+	var out []any
+	for _, crd := range crds {
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range versions {
+			version, _ := v.(map[string]any)
+			text, _, _ := unstructured.NestedString(version, "schema", "openAPIV3Schema", "description")
+			out = append(out, map[string]any{"name": crd.GetName(), "version": version["name"], "kind": kind, "displayName": kind, "description": text})
+		}
+	}
+	return out, nil
+}
 
 // Encode returns objects as a deterministic YAML stream.
 func Encode(objects []*unstructured.Unstructured) ([]byte, error) {

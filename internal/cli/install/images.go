@@ -2,8 +2,6 @@ package install
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -67,8 +65,12 @@ func images(prefix string) ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]image, 0, len(variables))
-	for _, name := range slices.Sorted(slices.Values(slices.AppendSeq(release.ForUsers(), maps.Keys(variables)))) {
+	names, err := release.Names()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]image, 0, len(names))
+	for _, name := range names {
 		out = append(out, image{name, set.Reference(name), variables[name]})
 	}
 	return out, nil

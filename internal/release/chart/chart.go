@@ -75,6 +75,41 @@ func static(name string) (map[string][]byte, error) {
 	return out, err
 }
 
+// catalogue adds annotations for Artifact Hub, whose values are texts in YAML, to the operator's chart: its images, which templates do not
+// name as a whole, and its CRDs.
+func catalogue(files map[string][]byte, images release.Set, objects []*unstructured.Unstructured) error {
+	names, err := release.Names()
+	if err != nil {
+		return err
+	}
+	list := make([]any, 0, len(names))
+	for _, name := range names {
+		list = append(list, map[string]any{"name": name, "image": images.Reference(name)})
+	}
+	crds, err := release.DescribeCRDs(slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" }))
+	if err != nil {
+		return err
+	}
+	chart := map[string]any{}
+	if err := yaml.Unmarshal(files["Chart.yaml"], &chart); err != nil {
+		return err
+	}
+	annotations, ok := chart["annotations"].(map[string]any)
+	if !ok {
+		return errors.New("Chart.yaml has no annotations")
+	}
+	annotations["artifacthub.io/operator"], annotations["artifacthub.io/operatorCapabilities"] = "true", strings.ToLower(release.Capabilities)
+	for name, value := range map[string][]any{"images": list, "crds": crds} {
+		text, err := yaml.Marshal(value)
+		if err != nil {
+			return err
+		}
+		annotations["artifacthub.io/"+name] = string(text)
+	}
+	files["Chart.yaml"], err = yaml.Marshal(chart)
+	return err
+}
+
 func setVersion(files map[string][]byte, version string) error {
 	chart := map[string]any{}
 	if err := yaml.Unmarshal(files["Chart.yaml"], &chart); err != nil {
@@ -90,6 +125,9 @@ func setVersion(files map[string][]byte, version string) error {
 func operator(files map[string][]byte, images release.Set) (map[string]any, error) {
 	objects, err := release.Manifests(images, 2)
 	if err != nil {
+		return nil, err
+	}
+	if err := catalogue(files, images, objects); err != nil {
 		return nil, err
 	}
 	schema := map[string]any{}

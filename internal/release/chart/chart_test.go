@@ -101,3 +101,36 @@ func TestFieldsOfTheNetworkAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// Artifact Hub reads the values of these annotations as YAML.
+func TestArtifactHubHasTheImagesAndCRDs(t *testing.T) {
+	for _, name := range Names() {
+		var chart struct{ Annotations map[string]string }
+		if err := yaml.Unmarshal(chartFiles(t, name)["Chart.yaml"], &chart); err != nil {
+			t.Fatal(err)
+		}
+		if a := chart.Annotations; a["artifacthub.io/category"] != "networking" || a["artifacthub.io/license"] != "Apache-2.0" || (a["artifacthub.io/operator"] == "true") != (name == Operator) {
+			t.Errorf("%s: %v", name, a)
+		}
+		if name != Operator {
+			continue
+		}
+		found := map[string]string{}
+		for annotation, field := range map[string]string{"images": "image", "crds": "kind"} {
+			var list []map[string]string
+			if err := yaml.UnmarshalStrict([]byte(chart.Annotations["artifacthub.io/"+annotation]), &list); err != nil {
+				t.Fatalf("%s: %v", annotation, err)
+			}
+			for _, e := range list {
+				found[e["name"]] = e[field]
+			}
+		}
+		for name, want := range map[string]string{
+			"multus": "registry.example/net/multus@sha256:" + strings.Repeat("a", 64), "must-gather": "registry.example/net/must-gather:v1.2.3", "networks.operator.openshift.io": "Network",
+		} {
+			if found[name] != want {
+				t.Errorf("%s is %q, want %q", name, found[name], want)
+			}
+		}
+	}
+}

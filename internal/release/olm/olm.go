@@ -192,7 +192,7 @@ func (r Release) clusterServiceVersion(p parts) (*unstructured.Unstructured, err
 	if err != nil {
 		return nil, err
 	}
-	owned, err := ownedCRDs(p.crds)
+	owned, err := release.DescribeCRDs(p.crds)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (r Release) clusterServiceVersion(p parts) (*unstructured.Unstructured, err
 		"metadata": map[string]any{
 			"name": Package + ".v" + version, "namespace": "placeholder",
 			"annotations": map[string]any{
-				"alm-examples": examples, "capabilities": "Seamless Upgrades", "categories": "Networking", "createdAt": r.Created.UTC().Format(time.RFC3339),
+				"alm-examples": examples, "capabilities": release.Capabilities, "categories": "Networking", "createdAt": r.Created.UTC().Format(time.RFC3339),
 				"description": summary, "repository": r.Repository, "containerImage": operator, "support": r.Repository,
 				"operators.operatorframework.io/internal-objects": internalObjects,
 				"operatorframework.io/suggested-namespace":        Namespace, "operators.openshift.io/must-gather-image": r.Images.Reference(MustGather),
@@ -273,24 +273,6 @@ func installStrategy(p parts) (map[string]any, error) {
 	}, nil
 }
 
-// ownedCRDs describes the CRDs with the texts of their schemas.
-func ownedCRDs(crds []*unstructured.Unstructured) ([]any, error) {
-	var out []any
-	for _, crd := range crds {
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range versions {
-			version, _ := v.(map[string]any)
-			text, _, _ := unstructured.NestedString(version, "schema", "openAPIV3Schema", "description")
-			out = append(out, map[string]any{"name": crd.GetName(), "version": version["name"], "kind": kind, "displayName": kind, "description": text})
-		}
-	}
-	return out, nil
-}
-
 // samples are objects of the kinds of the CRDs, as JSON.
 func samples(crds []*unstructured.Unstructured) (string, error) {
 	kinds := map[string]bool{}
@@ -320,15 +302,11 @@ func samples(crds []*unstructured.Unstructured) (string, error) {
 
 // relatedImages are all images of the release, so that a catalogue can be mirrored with them, and the reference of the operator's.
 func (r Release) relatedImages() (list []any, operator string, err error) {
-	variables, err := release.Variables()
+	names, err := release.Names()
 	if err != nil {
 		return nil, "", err
 	}
-	names := map[string]bool{Package: true, MustGather: true}
-	for name := range variables {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range names {
 		list = append(list, map[string]any{"name": name, "image": r.Images.Reference(name)})
 	}
 	return list, r.Images.Reference(Package), nil
