@@ -48,7 +48,7 @@ func TestEnvironmentOfContainersIsSufficient(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Config{
-		APIServer: "https://api.test:6443", North: "unix:/var/run/ovn/ovnnb_db.sock", South: "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642",
+		APIServer: "https://api.test:6443", South: "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642",
 		Pools:    []config.Pool{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), BlockLength: 23}, {CIDR: netip.MustParsePrefix("fd01::/48"), BlockLength: 64}},
 		Services: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")},
 		MTU:      1400, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
@@ -81,7 +81,9 @@ func TestAllInvalidSettingsAreNamed(t *testing.T) {
 		{"a block without room for a pod", "cluster-subnets", "10.128.0.0/14/30", "it must be from 14 to 29"},
 		{"a service CIDR", "k8s-service-cidrs", "x", "is not a CIDR"},
 		{"a host name would be resolved at each connection", "sb-address", "ssl:master:6642", "must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT"},
-		{"a relative path", "nb-address", "unix:db.sock", "must be unix:PATH"},
+		{"a relative path", "sb-address", "unix:db.sock", "must be unix:PATH"},
+		{"another northbound database", "nb-address", "tcp:10.0.0.1:6641", `--nb-address: "tcp:10.0.0.1:6641" is not the northbound database of this node, and a master uses no other one; write unix:/var/run/ovn/ovnnb_db.sock, or leave it out`},
+		{"a list that begins with the node's own", "nb-address", "unix:/var/run/ovn/ovnnb_db.sock,tcp:10.0.0.1:6641", "is not the northbound database of this node"},
 		{"another kind of tunnel", "encap-type", "vxlan", `"vxlan" is not one of geneve`},
 		{"the other gateway mode", "gateway-mode", "shared", `"shared" is not one of local`},
 		{"a level", "loglevel", "all", "is not one of debug, info, warn, error"},
@@ -96,13 +98,30 @@ func TestAllInvalidSettingsAreNamed(t *testing.T) {
 			t.Errorf("%s: --%s %s: error %v, want %q", row.why, row.flag, row.value, err, row.want)
 		}
 	}
-	_, err := config.Load(map[string]string{"mtu": "x"}, variables(map[string]string{"OVN_ENCAP_PORT": "y"}), []byte("[ovnsouth]\naddress=z\n[x]\ny=z\n[default]\nconntrack-zone=64000\nrubbish\nmtu=1\nmtu=2\n"))
+	_, err := config.Load(map[string]string{"mtu": "x"}, variables(map[string]string{"OVN_ENCAP_PORT": "y", "OVN_NORTH": "ssl:192.0.2.1:6641"}), []byte("[ovnsouth]\naddress=z\n[x]\ny=z\n[default]\nconntrack-zone=64000\nrubbish\nmtu=1\nmtu=2\n"))
 	for _, want := range []string{
-		"--mtu", "variable OVN_ENCAP_PORT", "key ovnsouth.address", "key x.y is not known", "key default.conntrack-zone is not supported: Open vSwitch shares no",
+		"--mtu", "variable OVN_ENCAP_PORT", `variable OVN_NORTH: "ssl:192.0.2.1:6641" is not`, "key ovnsouth.address", "key x.y is not known", "key default.conntrack-zone is not supported: Open vSwitch shares no",
 		`line 7: "rubbish"`, "line 9: key default.mtu is set twice",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %q", err, want)
+		}
+	}
+}
+
+func TestTheNorthboundDatabaseIsTheNodes(t *testing.T) {
+	for _, row := range []struct {
+		why, value, directory string
+		valid                 bool
+	}{
+		{"left out, with another directory", "", "/run/b", true},
+		{"the default, written out", "unix:/var/run/ovn/ovnnb_db.sock", "", true},
+		{"in the given directory", "unix:/run/b/ovnnb_db.sock", "/run/b", true},
+		{"in the default directory, while another one is given", "unix:/var/run/ovn/ovnnb_db.sock", "/run/b", false},
+	} {
+		_, err := config.Load(map[string]string{"nb-address": row.value, "ovn-run-dir": row.directory}, variables(nil), nil)
+		if (err == nil) != row.valid {
+			t.Errorf("%s: %v", row.why, err)
 		}
 	}
 }
