@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/logging"
 	"github.com/cluster-network-operator/cno/internal/version"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/finding"
 )
 
 // program is the state that all commands share.
@@ -26,11 +27,13 @@ type program struct {
 	level    *slog.LevelVar
 	log      *slog.Logger
 	file     string
+	// persistence decides which differences the comparisons report.
+	persistence finding.Persistence
 }
 
 func newProgram(variable func(string) string, out, errors io.Writer) *program {
 	level := &slog.LevelVar{}
-	return &program{variable: variable, out: out, level: level, log: logging.Setup(errors, level)}
+	return &program{variable: variable, out: out, level: level, log: logging.Setup(errors, level), persistence: finding.Default()}
 }
 
 // command returns the program's commands. Without a command, the program runs the roles that its flags name.
