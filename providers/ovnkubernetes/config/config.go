@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -148,7 +149,8 @@ func (d Directories) database(name, short string) Database {
 func Load(arguments map[string]string, variable func(string) string, file []byte) (Config, error) {
 	values, err := parseINI(file)
 	problems := []error{err}
-	for key := range values {
+	problems = append(problems, refusedVariables(variable)...)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if !slices.ContainsFunc(settings(), func(s Setting) bool { return s.inFile() == key }) {
 			problems = append(problems, refusedKey(key))
 		}

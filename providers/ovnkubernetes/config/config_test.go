@@ -100,11 +100,33 @@ func TestAllInvalidSettingsAreNamed(t *testing.T) {
 	}
 	_, err := config.Load(map[string]string{"mtu": "x"}, variables(map[string]string{"OVN_ENCAP_PORT": "y", "OVN_NORTH": "ssl:192.0.2.1:6641"}), []byte("[ovnsouth]\naddress=z\n[x]\ny=z\n[default]\nconntrack-zone=64000\nrubbish\nmtu=1\nmtu=2\n"))
 	for _, want := range []string{
-		"--mtu", "variable OVN_ENCAP_PORT", `variable OVN_NORTH: "ssl:192.0.2.1:6641" is not`, "key ovnsouth.address", "key x.y is not known", "key default.conntrack-zone is not supported: Open vSwitch shares no",
+		"--mtu", "variable OVN_ENCAP_PORT", `variable OVN_NORTH: "ssl:192.0.2.1:6641" is not`, "key ovnsouth.address", "key x.y is not known", "ovn_k8s.conf, key default.conntrack-zone is not supported: Open vSwitch shares no",
 		`line 7: "rubbish"`, "line 9: key default.mtu is set twice",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %q", err, want)
+		}
+	}
+}
+
+func TestSettingsWithoutEffectAreRefusedWithTheReason(t *testing.T) {
+	for _, row := range []struct {
+		why, variable, value, file, want string
+	}{
+		{"the version of the DaemonSets whose processes these are", "OVN_DAEMONSET_VERSION", "3", "", ""},
+		{"all processes in one container", "OVN_DAEMONSET_VERSION", "2", "", "variable OVN_DAEMONSET_VERSION is not supported: containers run one process each"},
+		{"arguments of a daemon, which would be ignored", "OVN_NORTHD_OPTS", "--dry-run", "", "variable OVN_NORTHD_OPTS is not supported: the arguments of daemons"},
+		{"an empty variable is none", "OVN_NORTHD_OPTS", "", "", ""},
+		{"a level of a daemon", "OVN_LOG_SB", "-vconsole:dbg", "", "vlog/set of ovn-appctl"},
+		{"a user that is not that of the container", "OVS_USER_ID", "openvswitch:openvswitch", "", "variable OVS_USER_ID is not supported"},
+		{"a master that is not elected", "OVN_MASTER", "node1", "", "masters elect a leader"},
+		{"another plugin", "", "", "[cni]\nplugin=other\n", "key cni.plugin is not supported: the plugin is always ovn-k8s-cni-overlay"},
+		{"TLS of the northbound database", "", "", "[ovnnorth]\nclient-cert=/a\n", "key ovnnorth.client-cert is not supported: each master uses"},
+		{"a certificate of the server alone", "", "", "[ovnsouth]\nserver-cert=/a\n", "key ovnsouth.server-cert is not supported: servers and clients"},
+	} {
+		_, err := config.Load(nil, variables(map[string]string{row.variable: row.value}), []byte(row.file))
+		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: error %v, want %q", row.why, err, row.want)
 		}
 	}
 }
@@ -175,9 +197,9 @@ func TestTheDocumentationHasEverySetting(t *testing.T) {
 			t.Errorf("docs/programs/ovnkube.md has no row that begins with %s", line)
 		}
 	}
-	for _, flag := range config.Refused() {
-		if !strings.Contains(string(content), "`--"+flag+"`") {
-			t.Errorf("docs/programs/ovnkube.md does not name the refused flag --%s", flag)
+	for _, r := range config.Refused() {
+		if row := "| `" + strings.Join(r.Names(), "`, `") + "` | " + r.Reason + " |\n"; !strings.Contains(string(content), row) {
+			t.Errorf("docs/programs/ovnkube.md lacks the row\n%s", row)
 		}
 	}
 }

@@ -65,6 +65,16 @@ func TestDisplayAndDebugEndWithTheComparisons(t *testing.T) {
 	}
 }
 
+func TestRefusedFlagsAreNamedWithTheReason(t *testing.T) {
+	for _, arguments := range [][]string{{"--nb-server-cacert=/a"}, {"display", "--nb-server-cacert", "/a"}} {
+		command := newProgram(func(string) string { return "" }, t.Output(), t.Output()).command()
+		command.SetArgs(arguments)
+		if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--nb-server-cacert is not supported: each master uses") {
+			t.Errorf("%v: %v", arguments, err)
+		}
+	}
+}
+
 // TestFindingsAreTheExitStatusOfAComparison: those that a person asked for, not those that display prints at its end.
 func TestFindingsAreTheExitStatusOfAComparison(t *testing.T) {
 	server, central := apitest.Shared(t), ovntest.Start(t)
