@@ -32,7 +32,7 @@ type Config struct {
 	// Pools are the pools of the cluster network. Services are the Service CIDRs.
 	Pools    []Pool
 	Services []netip.Prefix
-	// South is the endpoints of the southbound databases in OVSDB's notation, separated by commas.
+	// South has the endpoints of the southbound databases in OVSDB's notation, separated by commas.
 	South string
 	// PrivateKey, Certificate and CA are the files for TLS.
 	PrivateKey, Certificate, CA string
