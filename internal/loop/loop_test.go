@@ -124,7 +124,9 @@ func TestTheErrorOfAWatchNamesItsController(t *testing.T) {
 		}
 		synctest.Wait() // a source that is added before the start is started with the controller, and fails there
 		unavailable := errors.New("the API is not available")
-		err = l.Watch(requests("b"), source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error { return unavailable }))
+		err = l.Watch(requests("b"), source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			return unavailable
+		}))
 		if !errors.Is(err, unavailable) || err.Error() != "watch for network controller: the API is not available" {
 			t.Errorf("the error is %v", err)
 		}
