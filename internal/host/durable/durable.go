@@ -60,6 +60,14 @@ func Remove(name string) error {
 	return syncDir(filepath.Dir(name))
 }
 
+// Rename renames a file or a directory, so that it has its new name after a power failure. Both names are in the same directory.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
 // syncDir makes a rename survive a power failure.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
