@@ -82,7 +82,7 @@ func syncDir(dir string) error {
 
 // WriteIfChanged replaces a file unless it has the given content, and reports whether it wrote the file.
 func WriteIfChanged(name string, data []byte, perm fs.FileMode) (bool, error) {
-	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) {
+	if existing, err := os.ReadFile(name); err == nil && bytes.Equal(existing, data) {
 		return false, nil
 	}
 	return true, WriteFile(name, data, perm)

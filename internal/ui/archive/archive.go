@@ -207,15 +207,15 @@ func (r *reader) add(name string, line []byte) error {
 	if runtime.IsNotRegisteredError(err) {
 		return nil
 	}
-	o, is := empty.(client.Object)
-	if err != nil || !is {
+	o, ok := empty.(client.Object)
+	if err != nil || !ok {
 		return nil
 	}
 	if err := json.NewDecoder(bytes.NewReader(line)).Decode(o); err != nil {
 		r.unread[fmt.Sprintf("%s: %v", name, err)]++
 		return nil
 	}
-	if _, is := o.(*coordinationv1.Lease); is && o.GetName() == status.LeaseName {
+	if _, ok := o.(*coordinationv1.Lease); ok && o.GetName() == status.LeaseName {
 		r.out.Namespace = o.GetNamespace()
 	}
 	return r.out.Objects.Add(o)

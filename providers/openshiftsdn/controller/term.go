@@ -178,7 +178,7 @@ func (t *term) keepBeat(ctx context.Context, beats map[agent.Topic]*agent.Beat) 
 		now, alive := time.Now(), true
 		for topic, b := range beats {
 			if now.Sub(b.Last()) > stalled {
-				t.Log.Warn("a loop does not end", "loop", string(topic), "since", b.Last())
+				t.Log.Warn("a reconcile does not end", "controller", string(topic), "since", b.Last())
 				alive = false
 			}
 		}
