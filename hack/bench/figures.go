@@ -62,7 +62,7 @@ func largeFigures() []comparison {
 		{benchmark: "FiveThousandNodes", unit: "s/signed", what: "5,000 certificates signed, s", goal: 60, other: 13_000, whose: peer + " (2.6 s each)"},
 		{benchmark: "FiveThousandNodes", unit: "node-lists", what: "lists of all nodes meanwhile", goal: 0, other: 15_000, whose: peer + " (3 each)"},
 		{benchmark: "FanOut", unit: "s/CA", what: "a new CA in 1,000 ConfigMaps, s", goal: 10, other: 200, whose: peer + " (computed)"},
-		{benchmark: "PassOver5000Nodes", unit: "MB-kept", what: "connectivity checks of 5,000 nodes in memory", goal: none},
+		{benchmark: "ReconcileOf5000Nodes", unit: "MB-kept", what: "connectivity checks of 5,000 nodes in memory", goal: none},
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
@@ -38,7 +38,7 @@ func call(t *testing.T, file string, cmd *cobra.Command, args ...string) (string
 }
 
 func key() client.ObjectKey {
-	return client.ObjectKey{Namespace: kubeconfig.DefaultNamespace, Name: deployment}
+	return client.ObjectKey{Namespace: status.OperatorNamespace, Name: status.OperatorDeployment}
 }
 
 func operator(t *testing.T, server *apitest.Server) *appsv1.Deployment {
@@ -155,7 +155,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 	t.Helper()
 	file := server.Kubeconfig
 	// It stays until the server ends: there is no controller that ends namespaces.
-	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kubeconfig.DefaultNamespace}}); err != nil {
+	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: status.OperatorNamespace}}); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{controlPlane: ""}}})
@@ -189,7 +189,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 	}
 	ready(corev1.ConditionFalse)
 
-	foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: kubeconfig.DefaultNamespace, Name: deployment}, Spec: appsv1.DeploymentSpec{
+	foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: status.OperatorNamespace, Name: status.OperatorDeployment}, Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "other"}},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"name": "other"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "quay.io/other:4"}}}},
 	}}

@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -77,6 +78,7 @@ type cluster struct {
 // newCluster starts an API server and prepares a link for nodes.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, 5*time.Minute)
 	for _, name := range []string{"portmap", "loopback"} {
 		link := filepath.Join(plugins, name)
 		if _, err := os.Lstat(link); err != nil {
