@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	current "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -172,13 +173,19 @@ func (c *call) checkNetwork(ctx context.Context, r record, n network) error {
 	if err != nil || cached == nil {
 		return errors.Join(fmt.Errorf("interface %s is not attached", n.Interface), err)
 	}
-	if err := checkKernel(r.NetNS, n.Interface, cached, n.Rerouted); err != nil {
+	want, err := current.NewResultFromResult(cached)
+	if err != nil {
+		return fmt.Errorf("read the result: %w", err)
+	}
+	cni := c.cni
+	if n.Rerouted {
+		want.Routes = n.Routes
+		cni = c.runner(reroutedExec{newExec(), n.Routes})
+	}
+	if err := checkKernel(r.NetNS, n.Interface, want); err != nil {
 		return err
 	}
-	if n.Rerouted {
-		return nil // its plugins would look for a default route that another network has
-	}
-	if err := c.cni.CheckNetworkList(ctx, list, rt); err != nil && !errors.Is(err, libcni.ErrorCheckNotSupp) {
+	if err := cni.CheckNetworkList(ctx, list, rt); err != nil && !errors.Is(err, libcni.ErrorCheckNotSupp) {
 		return err
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -71,6 +72,35 @@ func (e executor) ExecPlugin(ctx context.Context, path string, stdin []byte, env
 		return nil, pluginError(err, out.kept.Bytes(), errOut.kept.Bytes())
 	}
 	return out.kept.Bytes(), nil
+}
+
+// reroutedExec runs the CHECK of plugins whose default routes were replaced after their ADD: they get the routes that the network has in place of those
+// that they returned, which libcni passes.
+type reroutedExec struct {
+	invoke.Exec
+	routes []*types.Route
+}
+
+// ExecPlugin implements invoke.Exec.
+func (e reroutedExec) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+	var conf, previous map[string]json.RawMessage
+	if err := json.Unmarshal(stdin, &conf); err != nil {
+		return nil, fmt.Errorf("decode the plugin's configuration: %w", err)
+	}
+	if err := json.Unmarshal(conf["prevResult"], &previous); err != nil {
+		return nil, fmt.Errorf("decode the plugin's result: %w", err)
+	}
+	var err error
+	if previous["routes"], err = json.Marshal(slices.Concat([]*types.Route{}, e.routes)); err != nil {
+		return nil, fmt.Errorf("encode the plugin's result: %w", err)
+	}
+	if conf["prevResult"], err = json.Marshal(previous); err != nil {
+		return nil, fmt.Errorf("encode the plugin's result: %w", err)
+	}
+	if stdin, err = json.Marshal(conf); err != nil {
+		return nil, fmt.Errorf("encode the plugin's configuration: %w", err)
+	}
+	return e.Exec.ExecPlugin(ctx, path, stdin, environ)
 }
 
 // pluginError returns the CNI error that a plugin printed, or else an error with the plugin's exit status and output.
