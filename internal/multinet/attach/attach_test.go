@@ -183,14 +183,56 @@ func TestPluginsThatMisbehave(t *testing.T) {
 			if got := calls(); got[len(got)-1] != "DEL eth0" || len(f.files("sandboxes")) > 0 {
 				t.Errorf("not reverted: %v %v", got, f.files("sandboxes"))
 			}
-			raw, err := os.ReadFile(marker)
-			if err != nil {
-				t.Fatal(err)
+			groupEnds(t, marker)
+		})
+	}
+}
+
+// groupEnds waits until the process group whose ID is in a file has no process.
+func groupEnds(t *testing.T, file string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "all processes of the plugin have ended", func() (string, bool) {
+		out, _ := exec.Command("pgrep", "-g", strings.TrimSpace(string(raw))).Output()
+		return string(out), len(bytes.TrimSpace(out)) == 0
+	})
+}
+
+// TestPluginsThatMisbehaveAtDEL: the other networks are detached, the record is kept, and the following DEL is complete. What a plugin prints when it
+// succeeds has no meaning.
+func TestPluginsThatMisbehaveAtDEL(t *testing.T) {
+	for _, row := range []struct{ why, body, want string }{
+		{"prints garbage, and fails", `echo garbage; exit 1`, `"garbage`},
+		{"prints garbage, and succeeds", `echo garbage; exit 0`, ""},
+		{"fails without output", `exit 3`, "without a message"},
+		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576"},
+		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			f := newFixture(t)
+			marker := filepath.Join(t.TempDir(), "pid")
+			calls := f.scripted(scripts, `[ "$call" = "DEL net1" ] && [ ! -e `+marker+` ] && { echo $$ >`+marker+"; "+row.body+"; }")
+			f.must(cniproto.Add, annotated)
+			r := f.request(cniproto.Delete, annotated)
+			r.Timeout = 8 * time.Second
+			_, err := f.shim.Do(t.Context(), r)
+			if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), "ns/a (interface net1)")) {
+				t.Errorf("%v", err)
 			}
-			eventually.Holds(t, "all processes of the plugin have ended", func() (string, bool) {
-				out, _ := exec.Command("pgrep", "-g", strings.TrimSpace(string(raw))).Output()
-				return string(out), len(bytes.TrimSpace(out)) == 0
-			})
+			if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[3:]); diff != "" {
+				t.Error(diff)
+			}
+			groupEnds(t, marker)
+			if row.want != "" {
+				f.further("ns/pod")
+			}
+			f.must(cniproto.Delete, annotated)
+			if left := slices.Concat(f.files("sandboxes"), f.files("results")); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
 		})
 	}
 }

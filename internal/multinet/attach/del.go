@@ -80,7 +80,11 @@ func (c *call) undo(ctx context.Context, r record) error {
 	var durations []wire.Timing
 	for _, n := range slices.Backward(r.Networks) {
 		start := time.Now()
-		if err := errors.Join(c.detach(ctx, r, n), n.removeDeviceInfo()); err != nil {
+		// A plugin that stalls leaves time for those of the other networks.
+		detachCtx, stop := withCleanupReserve(ctx)
+		err := errors.Join(c.detach(detachCtx, r, n), n.removeDeviceInfo())
+		stop()
+		if err != nil {
 			missing = missing && isMissing(err)
 			errs = append(errs, withNetwork(n.label(), err))
 		}
