@@ -139,7 +139,8 @@ func TestPodsThatCannotHaveTheirNetworksDoNotStart(t *testing.T) {
 	left(t, "worker-0")
 }
 
-// While the daemon is unavailable, a pod without further networks starts and ends; one with them waits, and starts when it is available.
+// While the daemon is unavailable, a pod without further networks starts and ends; one with them waits, and starts when it is available. A daemon that is
+// killed is started again.
 func TestDaemonIsUnavailable(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "link", macvlanIPs)
@@ -165,6 +166,12 @@ func TestDaemonIsUnavailable(t *testing.T) {
 	kit.Eventually(t, starts, "the pod starts with its network", func(ctx context.Context) error {
 		return lab.Ping(ctx, waits, outside4)
 	})
+	signal("KILL")
+	killed := run(t, asking(ns, "killed", "worker-0", `[{"name":"link","ips":["10.90.1.43/24"]}]`))
+	if err := lab.Ping(t.Context(), killed, outside4); err != nil {
+		t.Errorf("a pod that starts after the daemon was killed: %v", err)
+	}
+	remove(t, killed)
 	remove(t, waits)
 	left(t, "worker-0")
 }

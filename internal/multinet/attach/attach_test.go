@@ -237,31 +237,51 @@ func TestPluginsThatMisbehaveAtDEL(t *testing.T) {
 	}
 }
 
-// A shim that is killed at any step leaves a record, by which the DEL that follows removes all that was made.
+// A shim that is killed at any step leaves a record, by which the DEL or GC that follows removes all that was made.
 func TestKilledAtEveryStep(t *testing.T) {
-	for _, step := range []string{"ADD eth0", "ADD net1", "ADD net2", "DEL net2", "DEL net1", "DEL eth0"} {
+	for _, row := range []struct {
+		// command is killed at step, before or after its effect; repaired is the command that follows.
+		command, step, repaired string
+		// recorded is whether the record of the sandbox still exists then.
+		recorded bool
+	}{
+		{cniproto.Add, "ADD eth0", cniproto.Delete, true},
+		{cniproto.Add, "ADD net1", cniproto.Delete, true},
+		{cniproto.Add, "ADD net2", cniproto.Delete, true},
+		{cniproto.Add, "ADD net1", cniproto.GC, true},
+		{cniproto.Delete, "DEL net2", cniproto.Delete, true},
+		{cniproto.Delete, "DEL net1", cniproto.Delete, true},
+		{cniproto.Delete, "DEL eth0", cniproto.Delete, true},
+		{cniproto.GC, "DEL net2", cniproto.GC, true},
+		{cniproto.GC, "DEL net1", cniproto.GC, true},
+		{cniproto.GC, "DEL eth0", cniproto.GC, true},
+		{cniproto.GC, "DEL net1", cniproto.Delete, true},
+		{cniproto.GC, "GC ", cniproto.GC, false},
+	} {
 		for _, when := range []string{"before", "after"} {
-			t.Run(step+" "+when, func(t *testing.T) {
+			t.Run(row.command+" at "+row.step+" "+when+", "+row.repaired, func(t *testing.T) {
 				f := newFixture(t)
 				made := t.TempDir()
 				once := filepath.Join(made, "killed")
 				kill := func(at string) string {
-					return fmt.Sprintf(`[ "$call" = %q ] && [ %s = %s ] && [ ! -e %s ] && { touch %s; kill -9 $PPID; sleep 1; }`, step, at, when, once, once)
+					return fmt.Sprintf(`[ "$call" = %q ] && [ %s = %s ] && [ ! -e %s ] && { touch %s; kill -9 $PPID; sleep 1; }`, row.step, at, when, once, once)
 				}
 				f.scripted(scripts, strings.Join([]string{
 					kill("before"), `[ "$CNI_COMMAND" = ADD ] && touch ` + made + `/$CNI_IFNAME`, `[ "$CNI_COMMAND" = DEL ] && rm -f ` + made + `/$CNI_IFNAME`, kill("after"),
 				}, "\n"))
+				f.own = `{"cniVersion":"1.1.0","name":"pods","plugins":[{"type":"default"}]}` // with GC
 				plan := f.planFile()
-				for _, command := range []string{cniproto.Add, cniproto.Delete} {
-					f.process(command, plan)
-					if strings.HasPrefix(step, command) {
-						f.further("ns/pod")
-					}
+				f.process(cniproto.Add, plan)
+				if row.command != cniproto.Add {
+					f.process(row.command, plan)
 				}
 				if _, err := os.Stat(once); err != nil {
 					t.Fatal("the shim was not killed")
 				}
-				f.must(cniproto.Delete, annotated)
+				if row.recorded {
+					f.further("ns/pod")
+				}
+				f.must(row.repaired, annotated)
 				left, err := os.ReadDir(made)
 				if err != nil || len(left) != 1 || len(f.files("sandboxes")) > 0 {
 					t.Errorf("left: %v %v %v", left, f.files("sandboxes"), err)
