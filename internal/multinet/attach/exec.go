@@ -83,24 +83,31 @@ type reroutedExec struct {
 
 // ExecPlugin implements invoke.Exec.
 func (e reroutedExec) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
-	var conf, previous map[string]json.RawMessage
+	var conf map[string]json.RawMessage
 	if err := json.Unmarshal(stdin, &conf); err != nil {
 		return nil, fmt.Errorf("decode the plugin's configuration: %w", err)
 	}
-	if err := json.Unmarshal(conf["prevResult"], &previous); err != nil {
-		return nil, fmt.Errorf("decode the plugin's result: %w", err)
-	}
 	var err error
-	if previous["routes"], err = json.Marshal(slices.Concat([]*types.Route{}, e.routes)); err != nil {
-		return nil, fmt.Errorf("encode the plugin's result: %w", err)
-	}
-	if conf["prevResult"], err = json.Marshal(previous); err != nil {
-		return nil, fmt.Errorf("encode the plugin's result: %w", err)
+	if conf["prevResult"], err = withRoutes(conf["prevResult"], e.routes); err != nil {
+		return nil, err
 	}
 	if stdin, err = json.Marshal(conf); err != nil {
 		return nil, fmt.Errorf("encode the plugin's configuration: %w", err)
 	}
 	return e.Exec.ExecPlugin(ctx, path, stdin, environ)
+}
+
+// withRoutes returns a result of plugins with other routes.
+func withRoutes(result json.RawMessage, routes []*types.Route) (json.RawMessage, error) {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(result, &keys); err != nil {
+		return nil, fmt.Errorf("decode the plugin's result: %w", err)
+	}
+	var err error
+	if keys["routes"], err = json.Marshal(slices.Concat([]*types.Route{}, routes)); err != nil {
+		return nil, fmt.Errorf("encode the plugin's result: %w", err)
+	}
+	return json.Marshal(keys)
 }
 
 // pluginError returns the CNI error that a plugin printed, or else an error with the plugin's exit status and output.

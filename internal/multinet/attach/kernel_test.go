@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
@@ -144,10 +145,33 @@ func TestDefaultRouteIsThatOfTheRequestingNetwork(t *testing.T) {
 					t.Errorf("the result of the default network has the default route %s: %v", family, inResult)
 				}
 			}
+			saved, err := ReadSaved(f.shim.State)
+			if err != nil || len(saved) != 1 {
+				t.Fatalf("saved: %+v %v", saved, err)
+			}
+			for i, n := range saved[0].Networks {
+				if diff := cmp.Diff(routesOf(t, f.reports[0].Networks[i].Result), routesOf(t, n.Result)); diff != "" {
+					t.Errorf("routes of %s on the disk and in the report: %s", n.Name, diff)
+				}
+			}
 			f.must(cniproto.Check, annotated)
 			f.must(cniproto.Delete, annotated)
 		})
 	}
+}
+
+// routesOf returns the routes of a result as text.
+func routesOf(t *testing.T, raw json.RawMessage) []string {
+	t.Helper()
+	var result struct{ Routes []types.Route }
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	var routes []string
+	for _, r := range result.Routes {
+		routes = append(routes, r.String())
+	}
+	return routes
 }
 
 // TestCheckComparesDefaultRoutesOfFurtherNetworks: the routes that the shim has set are compared, and the plugins' own CHECK runs with them.
