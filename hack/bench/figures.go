@@ -76,6 +76,8 @@ func partFigures() []comparison {
 		{benchmark: "Generate", unit: "documents/s", what: "documents a second, made into keyfiles", goal: none, more: true},
 		{benchmark: "MachineConfigOf500Hosts", unit: "%limit", what: "a role of 500 hosts, % of what an object may be", goal: 100},
 		{benchmark: "RouteOfANewPeer/others=1000", unit: "p99-ms", what: "a new node's lease to its route on another, p99", goal: none},
+		{benchmark: "Status/version=1.1.0", unit: "status-p99-ms", what: "CNI STATUS of the shim for further networks, p99", goal: 20,
+			otherUnit: "floor-p99-ms", whose: sameRun + ", the plugin by hand"},
 		{benchmark: "Size", unit: "cno-MB", what: "the binary cno, linux", goal: 40},
 		{benchmark: "Size", unit: "image-MB", what: "the operator's image, uncompressed", goal: 60},
 	}

@@ -44,7 +44,7 @@ func (c *call) reroute(r *record, plan wire.Plan, results []*current.Result) err
 				}
 			}
 			if len(keep) != len(result.Routes) || i == winner {
-				result.Routes, r.Networks[i].Rerouted = keep, true
+				result.Routes, r.Networks[i].Routes, r.Networks[i].Rerouted = keep, keep, true
 			}
 		}
 	}
@@ -135,13 +135,8 @@ func mtusOf(netns string) map[string]int {
 	return mtus
 }
 
-// checkKernel compares an interface, its addresses and its routes with the result of its plugins. Default routes are not compared if rerouted is true:
-// another network may have them.
-func checkKernel(netns, name string, result types.Result, rerouted bool) error {
-	want, err := current.NewResultFromResult(result)
-	if err != nil {
-		return fmt.Errorf("read the result: %w", err)
-	}
+// checkKernel compares an interface, its addresses and its routes with what they were after the ADD.
+func checkKernel(netns, name string, want *current.Result) error {
 	return ns.WithNetNSPath(netns, func(ns.NetNS) error {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
@@ -167,9 +162,6 @@ func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 			return fmt.Errorf("list routes: %w", err)
 		}
 		for _, route := range want.Routes {
-			if rerouted && (isDefault(route.Dst, true) || isDefault(route.Dst, false)) {
-				continue
-			}
 			if !slices.ContainsFunc(routes, func(r netlink.Route) bool { return sameRoute(r, *route, link.Attrs().Index) }) {
 				return fmt.Errorf("interface %s does not have the route to %s", name, route.Dst.String())
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -101,8 +102,10 @@ func (f *fixture) event() string {
 func TestPlan(t *testing.T) {
 	device := definitionOf("ns", "device", `{"type":"sriov"}`)
 	device.SetAnnotations(map[string]string{annotationResource: "example.com/nic"})
+	nic := definitionOf("openshift-multus", "nic", `{"type":"sriov"}`)
+	nic.SetAnnotations(device.GetAnnotations())
 	f := newFixture(t, nil, definitionOf("ns", "a", macvlan), definitionOf("default", "shared", macvlan), definitionOf("other", "x", macvlan), device,
-		definitionOf("ns", "broken", `{"type":"host-device","device":"eth0"}`), definitionOf("ns", "file", ""), definitionOf("ns", "nolink", `{"type":"macvlan","master":"eth7"}`), definitionOf("openshift-multus", "mine", `{"name":"mine","type":"bridge","bridge":"b"}`))
+		definitionOf("ns", "broken", `{"type":"host-device","device":"eth0"}`), definitionOf("ns", "file", ""), definitionOf("ns", "nolink", `{"type":"macvlan","master":"eth7"}`), definitionOf("openshift-multus", "mine", `{"name":"mine","type":"bridge","bridge":"b","capabilities":{"ips":true}}`), nic)
 	if err := os.WriteFile(filepath.Join(f.Config.ConfDir, "10-x.conf"), []byte(`{"cniVersion":"1.0.0","name":"file","type":"tap"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +121,13 @@ func TestPlan(t *testing.T) {
 		{why: "of a file", annotations: networks("file"), networks: "ns/file net1"},
 		{why: "a device", annotations: networks("device"), networks: "ns/device net1 0000:00:01.0"},
 		{why: "more devices than kubelet gave", annotations: networks("device,device"), failure: "no further one", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
-		{why: "another default network", annotations: map[string]string{wire.AnnotationDefault: "mine"}, networks: "default: openshift-multus/mine"},
-		{why: "another default network of a tenant", annotations: map[string]string{wire.AnnotationDefault: "ns/a"}, failure: "only taken from namespace openshift-multus", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "another default network", annotations: fallback("mine"), networks: "default: openshift-multus/mine"},
+		{why: "... with addresses", annotations: fallback(`[{"name":"mine","ips":["192.0.2.9/24"]}]`), networks: "default: openshift-multus/mine map[ips:[192.0.2.9/24]]"},
+		{why: "... with a capability that no plugin declares", annotations: fallback(`[{"name":"mine","mac":"02:00:00:00:00:01"}]`), failure: `"mac": true`, event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "... with a key that has no effect", annotations: fallback("mine@data"), failure: "default-network][0].interface", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "... with a device", annotations: fallback("nic"), networks: "default: openshift-multus/nic 0000:00:01.0"},
+		{why: "... which takes the only device", annotations: map[string]string{wire.AnnotationDefault: "nic", wire.AnnotationNetworks: "device"}, failure: "network ns/device uses a device", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "another default network of a tenant", annotations: fallback("ns/a"), failure: "only taken from namespace openshift-multus", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "of another namespace", annotations: networks("other/x"), failure: "spec.multiNetwork.namespaceIsolation", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "that does not exist", annotations: networks("a,missing"), failure: "no NetworkAttachmentDefinition missing in namespace ns", event: "NoNetworkFound", code: cniproto.CodeInvalidConfig},
 		{why: "that would harm the node", annotations: networks("broken"), failure: "would lose it", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
@@ -150,10 +158,18 @@ func networks(text string) map[string]string {
 	return map[string]string{wire.AnnotationNetworks: text}
 }
 
+func fallback(text string) map[string]string {
+	return map[string]string{wire.AnnotationDefault: text}
+}
+
 func described(p wire.Plan) string {
 	var parts []string
 	if p.Default != nil {
-		parts = append(parts, "default: "+p.Default.Network)
+		part := "default: " + p.Default.Network + " " + p.Default.DeviceID
+		if len(p.Default.Runtime) > 0 {
+			part += fmt.Sprint(p.Default.Runtime)
+		}
+		parts = append(parts, strings.TrimSpace(part))
 	}
 	for _, a := range p.Attachments {
 		parts = append(parts, strings.TrimSpace(a.Network+" "+a.Interface+" "+a.DeviceID))
