@@ -151,6 +151,10 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"adds plugins of files", `{"loadOnlyInlinedPlugins":false,"plugins":[{"type":"tap"}]}`, "not added", false},
 		{"plugins that are no list", `{"plugins":{"type":"tap"}}`, "at least one plugin", false},
 		{"a plugin that is null", `{"plugins":[null]}`, "not an object", false},
+		{"a plugin whose name is a list", `{"type":[]}`, "must be the name of a CNI plugin", false},
+		{"a plugin whose name is an object", `{"type":{}}`, "must be the name of a CNI plugin", false},
+		{"the same, in a list", `{"plugins":[{"type":[]}]}`, "plugins[0].type", false},
+		{"an address manager whose name is a list", `{"type":"tap","ipam":{"type":[]}}`, "config.ipam.type", false},
 		{"no plugin", `{"name":"x"}`, "must be the name of a CNI plugin", false},
 		{"too large", `{"type":"` + strings.Repeat("x", MaxSize) + `"}`, "at most", false},
 		{"not an object", `[]`, "not a JSON object", false},
@@ -245,16 +249,22 @@ func TestPluginsThatOnlyHaveConfigurationTests(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`)
-	f.Add(`{"plugins":[{"type":"bridge"},{"type":"tuning","args":{"cni":[]}}]}`)
+	for _, config := range []string{
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`, `{"plugins":[{"type":"bridge"},{"type":"tuning","args":{"cni":[]}}]}`,
+		`{"type":[]}`, `{"plugins":[{"type":{}},{"type":null}],"cniVersion":[],"name":{}}`, `{"type":"tap","ipam":{"type":[]},"capabilities":{"ips":[]},"args":[]}`,
+	} {
+		f.Add(config)
+	}
 	f.Fuzz(func(t *testing.T, config string) {
-		d, errs := Parse("ns", "n", config, restricted())
-		if len(errs) > 0 {
-			return
-		}
-		a, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"a": "b"}})
-		if len(errs) > 0 || !json.Valid(a.List) {
-			t.Errorf("%q: %s %v", config, a.List, errs)
+		for _, r := range []Rules{{}, rules, restricted()} {
+			d, errs := Parse("tenant", "n", config, r)
+			if len(errs) > 0 {
+				continue
+			}
+			a, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"a": "b"}})
+			if len(errs) > 0 || !json.Valid(a.List) || d.Type() == "" || len(d.Types()) == 0 {
+				t.Errorf("%q: %s %v, types %q, interface %q", config, a.List, errs, d.Types(), d.Master())
+			}
 		}
 	})
 }

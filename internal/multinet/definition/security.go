@@ -212,7 +212,8 @@ func checkMaster(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 
 // masterOf returns the key and the name of the node's interface that a plugin uses; empty if it names none.
 func masterOf(p map[string]any) (key, name string) {
-	key = map[any]string{"macvlan": "master", "ipvlan": "master", "vlan": "master", "host-device": "device"}[p["type"]]
+	kind, _ := p["type"].(string)
+	key = map[string]string{"macvlan": "master", "ipvlan": "master", "vlan": "master", "host-device": "device"}[kind]
 	if key == "" || p["linkInContainer"] == true {
 		return "", ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -54,6 +56,15 @@ type objects struct {
 	controllers []cache.Controller
 	failure     atomic.Pointer[error]
 	defFailure  atomic.Pointer[error]
+	// read are the definitions of the last call of checked, which is not concurrent.
+	read map[string]checkedVersion
+}
+
+// checkedVersion is the result of checking one version of a definition.
+type checkedVersion struct {
+	uid     types.UID
+	version string
+	finding.Checked
 }
 
 // newObjects returns the watches; run starts them. changed is called after each change.
@@ -234,14 +245,25 @@ func (o *objects) definition(ctx context.Context, namespace, name string) (defin
 	return definitionData{config: config, resource: object.GetAnnotations()[annotationResource]}, nil
 }
 
-// checked returns all definitions of the watch by namespace/name.
-func (o *objects) checked() map[string]finding.Checked {
-	all := map[string]finding.Checked{}
+// checked returns all definitions of the watch by namespace/name. Only what has changed since the last call is parsed again: definitions may be large and many.
+func (o *objects) checked(log *slog.Logger) map[string]finding.Checked {
+	read, all := map[string]checkedVersion{}, map[string]finding.Checked{}
 	for _, object := range o.defs.List() {
-		if u, ok := object.(*unstructured.Unstructured); ok {
-			all[u.GetNamespace()+"/"+u.GetName()] = finding.ReadObject(u)
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			continue
 		}
+		key := u.GetNamespace() + "/" + u.GetName()
+		c, known := o.read[key]
+		if !known || c.uid != u.GetUID() || c.version != u.GetResourceVersion() {
+			c = checkedVersion{u.GetUID(), u.GetResourceVersion(), finding.ReadObject(u)}
+			if p := c.Panic; p != nil {
+				log.Error("panic while a NetworkAttachmentDefinition was checked", "definition", key, "panic", p.Value, "stack", string(p.Stack))
+			}
+		}
+		read[key], all[key] = c, c.Checked
 	}
+	o.read = read
 	return all
 }
 
