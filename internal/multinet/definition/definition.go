@@ -28,6 +28,8 @@ const (
 	MaxSize = 128 << 10
 	// MaxPlugins is the maximum number of plugins of a configuration.
 	MaxPlugins = 16
+	// MaxKey is the maximum length of a key in bytes, MaxDepth the maximum depth of lists and objects: they bound the paths of errors.
+	MaxKey, MaxDepth = 256, 32
 )
 
 // whereaboutsType is the IPAM plugin whose ranges all nodes share.
@@ -70,13 +72,13 @@ type Definition struct {
 	rules   Rules
 }
 
-// Parse reads the configuration of a definition. All errors are returned at once, with line and column in the configuration.
+// Parse reads the configuration of a definition. All errors are returned at once, up to strictjson.MaxErrors, with line and column in the configuration.
 func Parse(namespace, name, config string, rules Rules) (*Definition, field.ErrorList) {
 	at := field.NewPath("spec", "config")
 	d := &Definition{Namespace: namespace, Name: name, rules: rules}
 	if errs := sorted(d.parse(config, at)); len(errs) > 0 {
 		strictjson.Locate(config, at, errs)
-		return nil, errs
+		return nil, strictjson.Bound(errs, at).WithOrigin(Rule)
 	}
 	return d, nil
 }
@@ -98,6 +100,9 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 	o, ok := value.(*strictjson.Object)
 	if !ok {
 		return append(errs, field.Forbidden(at, `is not a JSON object; write {"cniVersion": ..., "type": ...}`))
+	}
+	if unreadable := checkShape(o, at); len(unreadable) > 0 {
+		return append(errs, unreadable...)
 	}
 	errs = append(errs, checkSpelling(o, at)...)
 	d.split(o.Map())
@@ -134,7 +139,7 @@ func (d *Definition) checkHead(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	version, named := d.head["cniVersion"].(string)
 	if _, set := d.head["cniVersion"]; set && (!named || !slices.Contains(cniproto.SupportedVersions(), version)) {
-		errs = append(errs, field.NotSupported(at.Child("cniVersion"), fmt.Sprint(d.head["cniVersion"]), cniproto.SupportedVersions()))
+		errs = append(errs, field.NotSupported(at.Child("cniVersion"), short(d.head["cniVersion"]), cniproto.SupportedVersions()))
 	}
 	if _, set := d.head["cniVersions"]; set {
 		errs = append(errs, field.Forbidden(at.Child("cniVersions"), "cannot be used here; write cniVersion"))
@@ -184,7 +189,7 @@ func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.Error
 		errs = append(errs, field.InternalError(field.NewPath("spec", "config"), err))
 	}
 	a.List = list
-	return a, sorted(errs)
+	return a, strictjson.Bound(sorted(errs), field.NewPath("spec", "config"))
 }
 
 // runtime returns the values of the capabilities that a selection needs. A capability that no plugin declares is an error, because the pod would start

@@ -2,13 +2,17 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
 var rules = Rules{DefaultNetwork: "pods", ReservedBridges: []string{"cni0"}, ReservedPlugins: []string{"pod-network"}, Uplinks: []string{"eth0"}}
@@ -190,6 +194,67 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
+// What takes a process much memory, or has an endless message: the daemons of all nodes and the operator read each definition.
+func TestHostileDefinitionsAreCheap(t *testing.T) {
+	const mostMemory, mostText = 48 << 20, 64 << 10 // all that is allocated, which is more than what is held at once
+	list := func(n int, element func(int) string) string {
+		var all []string
+		for i := range n {
+			all = append(all, element(i))
+		}
+		return strings.Join(all, ",")
+	}
+	key := func(i int) string { return fmt.Sprintf(`"%04x":1`, i) }
+	deep := func(n int, inner string) string { return strings.Repeat(`{"x":`, n) + inner + strings.Repeat("}", n) }
+	longKeys := func(inner string) string {
+		return strings.Repeat(`{"`+strings.Repeat("k", MaxKey)+`":`, MaxDepth-4) + inner + strings.Repeat("}", MaxDepth-4)
+	}
+	for _, row := range []struct {
+		why, config string
+		invalid     bool
+	}{
+		{"thousands of errors below a long key", `{"type":"tap","` + strings.Repeat("k", 60000) + `":[` + list(6000, func(int) string { return `{"Type":1}` }) + `]}`, true},
+		{"below the longest keys", `{"type":"tap","x":` + longKeys("["+list(6000, func(int) string { return `{"Type":1}` })+"]") + `}`, true},
+		{"thousands of keys without an error", `{"type":"tap","x":{` + list(12000, key) + `}}`, false},
+		{"thousands of keys that differ only in their letters", `{"type":"tap","x":{` + list(6000, func(i int) string { return fmt.Sprintf(`"k%04x":1,"K%04x":1`, i, i) }) + `}}`, true},
+		{"repeated keys below the longest keys", `{"type":"tap","x":` + longKeys("{"+list(6000, func(int) string { return `"x":1` })+"}") + `}`, true},
+		{"thousands of levels", `{"type":"tap","x":` + deep(9000, `{"Type":1}`) + `}`, true},
+		{"thousands of paths", `{"type":"tap","x":[` + list(6000, func(int) string { return `{"socket":1}` }) + `]}`, true},
+		{"thousands of capabilities", `{"type":"tap","capabilities":{` + list(12000, key) + `}}`, true},
+		{"thousands of addresses of pods", `{"type":"macvlan","master":"eth1","args":[` + list(8000, func(int) string { return `"10.128.0.1"` }) + `]}`, true},
+		{"thousands of keys that whereabouts does not have", `{"type":"tap","ipam":{"type":"whereabouts","range":"198.51.100.0/24",` + list(12000, key) + `}}`, true},
+		{"thousands of exclusions of whereabouts", `{"type":"tap","ipam":{"type":"whereabouts","range":"198.51.100.0/24","exclude":[` + list(20000, func(int) string { return `"x"` }) + `]}}`, true},
+		{"thousands of keys that an egress router does not have", `{"type":"egress-router","ip":{` + list(12000, key) + `}}`, true},
+		{"a long version", `{"type":"tap","cniVersion":"` + strings.Repeat("1", 120000) + `"}`, true},
+		{"a long plugin, master and bridge", `{"plugins":[{"type":"` + strings.Repeat("t", 30000) + `","ipam":{"type":"` + strings.Repeat("t", 30000) + `"}},{"type":"macvlan","master":"` + strings.Repeat("m", 30000) +
+			`"},{"type":"bridge","bridge":"` + strings.Repeat("b", 30000) + `"}]}`, true},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, errs := Parse("tenant", "x", row.config, restricted())
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > mostMemory {
+			t.Errorf("%s: %d MB are allocated", row.why, took>>20)
+		}
+		if text := errs.ToAggregate(); row.invalid && (text == nil || len(text.Error()) > mostText) {
+			t.Errorf("%s: %d errors", row.why, len(errs))
+		}
+	}
+}
+
+func TestChecksOfManyKeysEnd(t *testing.T) {
+	var keys strings.Builder
+	for i := range 12000 {
+		fmt.Fprintf(&keys, `,"%04x":1`, i)
+	}
+	started := time.Now()
+	for range 20 {
+		if _, errs := Parse("tenant", "x", `{"type":"tap"`+keys.String()+`}`, rules); len(errs) > 0 || time.Since(started) > time.Minute {
+			t.Fatalf("%v after %v", errs.ToAggregate(), time.Since(started))
+		}
+	}
+}
+
 func TestRestrictedDefinitions(t *testing.T) {
 	for _, config := range []string{
 		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`,
@@ -255,9 +320,13 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(config)
 	}
+	f.Add(`{"type":"tap","x":[` + strings.Repeat(`{"Type":1},`, 40) + `{"` + strings.Repeat("k", MaxKey+1) + `":1}],"y":` + strings.Repeat("[", MaxDepth) + "1" + strings.Repeat("]", MaxDepth) + `}`)
 	f.Fuzz(func(t *testing.T, config string) {
 		for _, r := range []Rules{{}, rules, restricted()} {
 			d, errs := Parse("tenant", "n", config, r)
+			if len(errs) > strictjson.MaxErrors+1 {
+				t.Errorf("%q: %d errors", config, len(errs))
+			}
 			if len(errs) > 0 {
 				continue
 			}

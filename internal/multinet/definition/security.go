@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -36,26 +38,102 @@ var paths = map[string]string{
 	"log_file": "", "socket": "", "socket_file": "", "socketPath": "", "socketDir": "", "confDir": "", "binDir": "", "configuration_path": "",
 }
 
+// exact maps each of the securityKeys in its folded form to its spelling.
+var exact = func() map[string]string {
+	all := map[string]string{}
+	for _, key := range securityKeys {
+		all[fold(key)] = key
+	}
+	return all
+}()
+
+// fold returns a text that is the same for all keys that Go's JSON decoder takes for one. strings.ToLower does not do so: it keeps the long s and the Kelvin sign.
+func fold(key string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, key)
+}
+
+// walker visits all values of a configuration until it has found strictjson.MaxErrors errors: a configuration can have thousands.
+type walker struct{ errs field.ErrorList }
+
+func (w *walker) add(e *field.Error) { w.errs = append(w.errs, e) }
+
+func (w *walker) full() bool { return len(w.errs) >= strictjson.MaxErrors }
+
+// checkShape reports keys that are too long, and values that are too deep.
+func checkShape(value any, at *field.Path) field.ErrorList {
+	var w walker
+	w.shape(value, at, 1)
+	return w.errs
+}
+
+func (w *walker) shape(value any, at *field.Path, depth int) {
+	keys, list := []string(nil), []any(nil)
+	o, isObject := value.(*strictjson.Object)
+	if isObject {
+		keys = o.Keys
+	} else {
+		list, _ = value.([]any)
+	}
+	if depth > MaxDepth && len(keys)+len(list) > 0 {
+		w.add(field.Forbidden(at, fmt.Sprintf("has more than %d levels of lists and objects", MaxDepth)))
+		return
+	}
+	for _, key := range keys {
+		switch path := at.Child(strictjson.Short(key)); {
+		case w.full():
+			return
+		case len(key) > MaxKey:
+			w.add(field.Forbidden(path, fmt.Sprintf("is a key of %d bytes; at most %d are allowed", len(key), MaxKey)))
+		default:
+			w.shape(o.Values[key], path, depth+1)
+		}
+	}
+	for i, e := range list {
+		if w.full() {
+			return
+		}
+		w.shape(e, at.Index(i), depth+1)
+	}
+}
+
 // checkSpelling reports keys that a decoder confuses with another one, in all objects.
 func checkSpelling(value any, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	var w walker
+	w.spelling(value, at)
+	return w.errs
+}
+
+func (w *walker) spelling(value any, at *field.Path) {
 	switch v := value.(type) {
 	case *strictjson.Object:
-		for i, key := range v.Keys {
-			same := func(other string) bool { return other != key && strings.EqualFold(other, key) }
-			if j := slices.IndexFunc(securityKeys, same); j >= 0 && !slices.Contains(securityKeys, key) {
-				errs = append(errs, field.Forbidden(at.Child(key), fmt.Sprintf("differs from %q only in its letters; write %q", securityKeys[j], securityKeys[j])))
-			} else if slices.ContainsFunc(v.Keys[:i], same) {
-				errs = append(errs, field.Forbidden(at.Child(key), "differs from another key only in its letters; remove one of them"))
+		seen := map[string]bool{}
+		for _, key := range v.Keys {
+			if w.full() {
+				return
 			}
-			errs = append(errs, checkSpelling(v.Values[key], at.Child(key))...)
+			folded := fold(key)
+			if right, known := exact[folded]; known && right != key {
+				w.add(field.Forbidden(at.Child(key), fmt.Sprintf("differs from %q only in its letters; write %q", right, right)))
+			} else if seen[folded] {
+				w.add(field.Forbidden(at.Child(key), "differs from another key only in its letters; remove one of them"))
+			}
+			seen[folded] = true
+			w.spelling(v.Values[key], at.Child(key))
 		}
 	case []any:
 		for i, e := range v {
-			errs = append(errs, checkSpelling(e, at.Index(i))...)
+			if w.full() {
+				return
+			}
+			w.spelling(e, at.Index(i))
 		}
 	}
-	return errs
 }
 
 func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
@@ -125,41 +203,48 @@ func checkCapabilities(value any, at *field.Path) field.ErrorList {
 	if !ok {
 		return field.ErrorList{field.Forbidden(at, "is not an object of names with true or false")}
 	}
-	var errs field.ErrorList
-	for name, v := range declared {
-		if _, ok := v.(bool); !ok {
-			errs = append(errs, field.Forbidden(at.Child(name), "must be true or false"))
+	var w walker
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		if _, ok := declared[name].(bool); !ok && !w.full() {
+			w.add(field.Forbidden(at.Child(name), "must be true or false"))
 		}
 	}
-	return errs
+	return w.errs
 }
 
 // checkPaths checks paths on the node in all objects of a plugin, since plugins read and write them as root. Our own plugins ignore log_file, which
 // definitions of other clusters have.
 func checkPaths(value any, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	var w walker
+	w.paths(value, at)
+	return w.errs
+}
+
+func (w *walker) paths(value any, at *field.Path) {
+	if w.full() {
+		return
+	}
 	switch v := value.(type) {
 	case map[string]any:
 		ignoresLogFile := v["type"] == egressrouter.Type || v["type"] == whereaboutsType
-		for key, inner := range v {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			dir, isPath := paths[key]
 			isPath = isPath && !(key == "log_file" && ignoresLogFile)
-			text, isText := inner.(string)
+			text, isText := v[key].(string)
 			switch {
 			case !isPath:
-				errs = append(errs, checkPaths(inner, at.Child(key))...)
+				w.paths(v[key], at.Child(key))
 			case dir == "":
-				errs = append(errs, field.Forbidden(at.Child(key), "a definition cannot name files of the node; remove it"))
+				w.add(field.Forbidden(at.Child(key), "a definition cannot name files of the node; remove it"))
 			case !isText || path.Clean(text) != text || text != dir && !strings.HasPrefix(text, dir+"/"):
-				errs = append(errs, field.Invalid(at.Child(key), short(inner), "must be "+dir+" or below it; leave it out"))
+				w.add(field.Invalid(at.Child(key), short(v[key]), "must be "+dir+" or below it; leave it out"))
 			}
 		}
 	case []any:
 		for i, e := range v {
-			errs = append(errs, checkPaths(e, at.Index(i))...)
+			w.paths(e, at.Index(i))
 		}
 	}
-	return errs
 }
 
 // checkDevices checks that a plugin does not take over an interface that the node needs.
@@ -207,7 +292,7 @@ func checkMaster(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 	if name == "" || rules.Interfaces == nil || slices.Contains(rules.Interfaces, name) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at.Child(key), name, fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))}
+	return field.ErrorList{field.Invalid(at.Child(key), short(name), fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))}
 }
 
 // masterOf returns the key and the name of the node's interface that a plugin uses; empty if it names none.
@@ -249,7 +334,7 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	kind, _ := p["type"].(string)
 	if kind != "" && !slices.Contains(allowed, kind) {
-		errs = append(errs, field.NotSupported(at.Child("type"), kind, allowed))
+		errs = append(errs, field.NotSupported(at.Child("type"), short(kind), allowed))
 	}
 	switch kind {
 	case "macvlan":
@@ -276,31 +361,38 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 		return errs
 	}
 	if manager, _ := ipam["type"].(string); manager != "" && !slices.Contains(allowedIPAM, manager) {
-		errs = append(errs, field.NotSupported(at.Child("ipam", "type"), manager, allowedIPAM))
+		errs = append(errs, field.NotSupported(at.Child("ipam", "type"), short(manager), allowedIPAM))
 	}
 	return append(errs, r.checkAddresses(ipam, at.Child("ipam"))...)
 }
 
 // checkAddresses refuses addresses of pods, Services and nodes in all values of an IPAM configuration.
 func (r *Restricted) checkAddresses(value any, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	var w walker
+	w.addresses(value, at, r.Networks)
+	return w.errs
+}
+
+func (w *walker) addresses(value any, at *field.Path, networks []netip.Prefix) {
+	if w.full() {
+		return
+	}
 	switch v := value.(type) {
 	case map[string]any:
-		for key, inner := range v {
-			errs = append(errs, r.checkAddresses(inner, at.Child(key))...)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			w.addresses(v[key], at.Child(key), networks)
 		}
 	case []any:
 		for i, e := range v {
-			errs = append(errs, r.checkAddresses(e, at.Index(i))...)
+			w.addresses(e, at.Index(i), networks)
 		}
 	case string:
 		if p, ok := prefixOf(v); ok {
-			if i := slices.IndexFunc(r.Networks, p.Overlaps); i >= 0 && p.Bits() > 0 {
-				errs = append(errs, field.Invalid(at, short(v), fmt.Sprintf("is in %s, which the cluster uses; use other addresses", r.Networks[i])))
+			if i := slices.IndexFunc(networks, p.Overlaps); i >= 0 && p.Bits() > 0 {
+				w.add(field.Invalid(at, short(v), fmt.Sprintf("is in %s, which the cluster uses; use other addresses", networks[i])))
 			}
 		}
 	}
-	return errs
 }
 
 // prefixOf reads an address, a prefix, or a range of whereabouts (first-last/length).
