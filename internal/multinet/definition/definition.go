@@ -104,7 +104,11 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 	if unreadable := checkShape(o, at); len(unreadable) > 0 {
 		return append(errs, unreadable...)
 	}
-	errs = append(errs, checkSpelling(o, at)...)
+	known := exact
+	if d.rules.Restricted != nil {
+		known = exactRestricted
+	}
+	errs = append(errs, checkSpelling(o, at, known)...)
 	d.split(o.Map())
 	errs = append(errs, d.checkHead(at)...)
 	for i, p := range d.plugins {

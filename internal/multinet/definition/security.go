@@ -29,6 +29,13 @@ var securityKeys = []string{
 	"range", "ranges", "subnet", "addresses", "address", "ipRanges", "routes", "sysctl",
 }
 
+// restrictedKeys are further keys of the plugins that restricted definitions may use: a check of their exact spelling would not see what the plugin reads.
+var restrictedKeys = []string{
+	"isGateway", "isDefaultGateway", "ipMasq", "ipMasqBackend", "forceAddress", "hairpinMode", "promiscMode", "macspoofchk", "portIsolation", "preserveDefaultVlan", "vlanTrunk", "enabledad",
+	"mtu", "mac", "cni", "ips", "bcqueuelen", "promisc", "allmulti", "txQLen", "gateway", "gw", "dst", "dns", "daemonSocketPath", "request", "provide",
+	"ingressRate", "ingressBurst", "egressRate", "egressBurst", "shapedSubnets", "unshapedSubnets", "table", "addSourceHints", "linksInContainer",
+}
+
 // reservedTypes are plugins that only runtimes and the agents of the pod network may call.
 var reservedTypes = []string{delegate.Shim, "multus", "multus-cni"}
 
@@ -38,14 +45,19 @@ var paths = map[string]string{
 	"log_file": "", "socket": "", "socket_file": "", "socketPath": "", "socketDir": "", "confDir": "", "binDir": "", "configuration_path": "",
 }
 
-// exact maps each of the securityKeys in its folded form to its spelling.
-var exact = func() map[string]string {
+// exact and exactRestricted map the keys whose spelling is checked, in their folded form, to that spelling.
+var (
+	exact           = folded(securityKeys)
+	exactRestricted = folded(slices.Concat(securityKeys, restrictedKeys))
+)
+
+func folded(keys []string) map[string]string {
 	all := map[string]string{}
-	for _, key := range securityKeys {
+	for _, key := range keys {
 		all[fold(key)] = key
 	}
 	return all
-}()
+}
 
 // fold returns a text that is the same for all keys that Go's JSON decoder takes for one. strings.ToLower does not do so: it keeps the long s and the Kelvin sign.
 func fold(key string) string {
@@ -102,14 +114,14 @@ func (w *walker) shape(value any, at *field.Path, depth int) {
 	}
 }
 
-// checkSpelling reports keys that a decoder confuses with another one, in all objects.
-func checkSpelling(value any, at *field.Path) field.ErrorList {
+// checkSpelling reports keys that a decoder confuses with another one, or with one of known, in all objects.
+func checkSpelling(value any, at *field.Path, known map[string]string) field.ErrorList {
 	var w walker
-	w.spelling(value, at)
+	w.spelling(value, at, known)
 	return w.errs
 }
 
-func (w *walker) spelling(value any, at *field.Path) {
+func (w *walker) spelling(value any, at *field.Path, known map[string]string) {
 	switch v := value.(type) {
 	case *strictjson.Object:
 		seen := map[string]bool{}
@@ -118,20 +130,20 @@ func (w *walker) spelling(value any, at *field.Path) {
 				return
 			}
 			folded := fold(key)
-			if right, known := exact[folded]; known && right != key {
+			if right, ok := known[folded]; ok && right != key {
 				w.add(field.Forbidden(at.Child(key), fmt.Sprintf("differs from %q only in its letters; write %q", right, right)))
 			} else if seen[folded] {
 				w.add(field.Forbidden(at.Child(key), "differs from another key only in its letters; remove one of them"))
 			}
 			seen[folded] = true
-			w.spelling(v.Values[key], at.Child(key))
+			w.spelling(v.Values[key], at.Child(key), known)
 		}
 	case []any:
 		for i, e := range v {
 			if w.full() {
 				return
 			}
-			w.spelling(e, at.Index(i))
+			w.spelling(e, at.Index(i), known)
 		}
 	}
 }
