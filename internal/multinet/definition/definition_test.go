@@ -179,6 +179,14 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"the same, by arguments, which static prefers", `{"type":"macvlan","master":"eth1","args":{"cni":{"ips":["10.128.0.9/14"]}},"ipam":{"type":"static"}}`, "config.args.cni.ips", true},
 		{"the same, mapped into IPv6", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"::ffff:10.128.0.9/120"}]}}`, "which the cluster uses", true},
 		{"a range of Services", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"172.30.1.1-172.30.1.9/16"}}`, "which the cluster uses", true},
+		{"the address of a pod, in the network of all addresses", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/0"}]}}`, "which the cluster uses", true},
+		{"the same, by an egress router", `{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["10.128.0.9/0"],"gateway":"10.128.0.1"}}`, "which the cluster uses", true},
+		{"a range of all addresses, of which those of pods are the lowest left", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"0.0.0.0/0","exclude":["0.0.0.0/5","8.0.0.0/7","10.0.0.0/9"]}}`, "config.ipam.range: Invalid", true},
+		{"the same, for IPv6", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"::/0"}}`, "config.ipam.range: Invalid", true},
+		{"a range of IPv6 with the mapped addresses of pods", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"::5/64"}]}}`, "which the cluster uses", true},
+		{"a default route by way of a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"0.0.0.0/0","gw":"10.128.0.9"}]}}`, "routes[0].gw", true},
+		{"a default route that is spelled as a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"10.128.0.9/0"}]}}`, "routes[0].dst", true},
+		{"an address that is spelled as the destination of a route", `{"type":"macvlan","master":"eth1","args":{"dst":"0.0.0.0/0"}}`, "config.args.dst", true},
 		{"a route to the nodes", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"192.0.2.0/25"}]}}`, "which the cluster uses", true},
 	} {
 		t.Run(row.why, func(t *testing.T) {
@@ -263,7 +271,7 @@ func TestRestrictedDefinitions(t *testing.T) {
 	for _, config := range []string{
 		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`,
 		`{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1","destinations":["80 TCP 203.0.113.1"]}}`,
-		`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}],"routes":[{"dst":"0.0.0.0/0"}]}}`,
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}`,
 		`{"plugins":[{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","ipam":{"type":"whereabouts","range":"198.51.100.0/24"}},{"type":"bandwidth"},{"type":"sbr"}]}`,
 	} {
 		if _, errs := Parse("tenant", "x", config, restricted()); len(errs) > 0 {
@@ -277,8 +285,10 @@ func TestRestrictedDefinitions(t *testing.T) {
 	if _, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"ips": []any{"10.128.0.9/14"}}}); len(errs) == 0 {
 		t.Error("the address of a pod is accepted in cni-args")
 	}
-	if _, errs := d.Attach(selection.Selection{IPs: []string{"10.128.0.9/14"}}); len(errs) == 0 {
-		t.Error("a pod asks for the address of another one, and gets it")
+	for _, ip := range []string{"10.128.0.9/14", "10.128.0.9/0", "10.128.0.9", "198.51.100.9/0", "::ffff:10.128.0.9/0"} {
+		if _, errs := d.Attach(selection.Selection{IPs: []string{ip}}); len(errs) == 0 {
+			t.Errorf("a pod asks for the address of another one by %s, and gets it", ip)
+		}
 	}
 }
 
@@ -324,6 +334,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(config)
 	}
+	f.Add(`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/0"}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::ffff:0:0/96"}]}}`)
 	f.Add(`{"type":"tap","x":[` + strings.Repeat(`{"Type":1},`, 40) + `{"` + strings.Repeat("k", MaxKey+1) + `":1}],"y":` + strings.Repeat("[", MaxDepth) + "1" + strings.Repeat("]", MaxDepth) + `}`)
 	f.Fuzz(func(t *testing.T, config string) {
 		for _, r := range []Rules{{}, rules, restricted()} {

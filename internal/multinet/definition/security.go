@@ -32,7 +32,7 @@ var securityKeys = []string{
 // restrictedKeys are further keys of the plugins that restricted definitions may use: a check of their exact spelling would not see what the plugin reads.
 var restrictedKeys = []string{
 	"isGateway", "isDefaultGateway", "ipMasq", "ipMasqBackend", "forceAddress", "hairpinMode", "promiscMode", "macspoofchk", "portIsolation", "preserveDefaultVlan", "vlanTrunk", "enabledad",
-	"mtu", "mac", "cni", "ips", "bcqueuelen", "promisc", "allmulti", "txQLen", "gateway", "gw", "dst", "dns", "daemonSocketPath", "request", "provide",
+	"mtu", "mac", "cni", "ips", "bcqueuelen", "promisc", "allmulti", "txQLen", "gateway", "gw", "dst", "dns", "request", "provide",
 	"ingressRate", "ingressBurst", "egressRate", "egressBurst", "shapedSubnets", "unshapedSubnets", "table", "addSourceHints", "linksInContainer",
 }
 
@@ -378,34 +378,45 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 	return append(errs, r.checkAddresses(ipam, at.Child("ipam"))...)
 }
 
-// checkAddresses refuses addresses of pods, Services and nodes in all values of an IPAM configuration.
+// checkAddresses refuses addresses of pods, Services and nodes in all values of an IPAM configuration. The destination of a default route alone may contain them.
 func (r *Restricted) checkAddresses(value any, at *field.Path) field.ErrorList {
 	var w walker
-	w.addresses(value, at, r.Networks)
+	w.addresses(value, at, r.Networks, "", "")
 	return w.errs
 }
 
-func (w *walker) addresses(value any, at *field.Path, networks []netip.Prefix) {
+// addresses checks a value that has the given key, in a value with the key outer; elements of lists have the key of the list.
+func (w *walker) addresses(value any, at *field.Path, networks []netip.Prefix, outer, key string) {
 	if w.full() {
 		return
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			w.addresses(v[key], at.Child(key), networks)
+		for _, inner := range slices.Sorted(maps.Keys(v)) {
+			w.addresses(v[inner], at.Child(inner), networks, key, inner)
 		}
 	case []any:
 		for i, e := range v {
-			w.addresses(e, at.Index(i), networks)
+			w.addresses(e, at.Index(i), networks, outer, key)
 		}
 	case string:
-		if p, ok := prefixOf(v); ok {
-			if i := slices.IndexFunc(networks, p.Overlaps); i >= 0 && p.Bits() > 0 {
-				w.add(field.Invalid(at, short(v), fmt.Sprintf("is in %s, which the cluster uses; use other addresses", networks[i])))
-			}
+		p, ok := prefixOf(v)
+		if !ok || outer == "routes" && key == "dst" && p.Bits() == 0 && strings.HasPrefix(v, p.Addr().String()+"/") {
+			return
+		}
+		if i := slices.IndexFunc(networks, func(n netip.Prefix) bool { return contains(p, n) }); i >= 0 {
+			w.add(field.Invalid(at, short(v), fmt.Sprintf("is in %s, which the cluster uses, or contains it; use other addresses", networks[i])))
 		}
 	}
 }
+
+// contains reports whether a prefix has addresses of a network. A short prefix of IPv6 has those of IPv4 too, as mapped addresses, which plugins take for IPv4.
+func contains(p, network netip.Prefix) bool {
+	return p.Overlaps(network) || network.Addr().Is4() && p.Overlaps(mappedIPv4)
+}
+
+// mappedIPv4 has the IPv4-mapped addresses of IPv6.
+var mappedIPv4 = netip.MustParsePrefix("::ffff:0:0/96")
 
 // prefixOf reads an address, a prefix, or a range of whereabouts (first-last/length).
 func prefixOf(text string) (netip.Prefix, bool) {
@@ -426,9 +437,8 @@ func prefixOf(text string) (netip.Prefix, bool) {
 
 // unmapped returns a prefix, with IPv4-mapped IPv6 addresses converted to IPv4.
 func unmapped(p netip.Prefix) netip.Prefix {
-	const mapped = 96
-	if p.Addr().Is4In6() && p.Bits() >= mapped {
-		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped)
+	if bits := mappedIPv4.Bits(); p.Addr().Is4In6() && p.Bits() >= bits {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-bits)
 	}
 	return p.Masked()
 }
