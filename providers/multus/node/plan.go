@@ -147,7 +147,9 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, ReservedPlugins: p.Config.ReservedPlugins, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
 	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
-		rules.Restricted = &definition.Restricted{Namespace: namespace, Masters: p.Config.Masters, Networks: p.Config.ReservedNetworks}
+		rules.Restricted = &definition.Restricted{
+			Namespace: namespace, Masters: p.Config.Masters, Networks: slices.Concat(p.Config.ReservedNetworks, interfaces.reserved(p.Config.Masters)),
+		}
 	}
 	return rules, nil
 }
