@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,7 +38,11 @@ var restrictedKeys = []string{
 // reservedTypes are plugins that only runtimes and the agents of the pod network may call.
 var reservedTypes = []string{delegate.Shim, "multus", "multus-cni"}
 
-// paths maps keys whose value is a path on the node to the directory in which it must be; empty if no path is allowed.
+// hostLocal is the IPAM plugin that keeps its records in files of the node.
+const hostLocal = "host-local"
+
+// paths maps keys whose value is a path on the node to the only one that is allowed, the default of the plugin; empty if none is. Below the directory of
+// records, each network has a directory, and each file in it is an address: a definition must not choose that of another network.
 var paths = map[string]string{
 	"dataDir": "/var/lib/cni/networks", "resolvConf": "/etc/resolv.conf", "kubeconfig": "", "kubernetes": "", "logFile": "", "daemonSocketPath": "",
 	"log_file": "", "socket": "", "socket_file": "", "socketPath": "", "socketDir": "", "confDir": "", "binDir": "", "configuration_path": "",
@@ -246,10 +249,10 @@ func (w *walker) paths(value any, at *field.Path) {
 			switch {
 			case !isPath:
 				w.paths(v[key], at.Child(key))
-			case dir == "":
+			case dir == "", key == "dataDir" && v["type"] != hostLocal:
 				w.add(field.Forbidden(at.Child(key), "a definition cannot name files of the node; remove it"))
-			case !isText || path.Clean(text) != text || text != dir && !strings.HasPrefix(text, dir+"/"):
-				w.add(field.Invalid(at.Child(key), short(v[key]), "must be "+dir+" or below it; leave it out"))
+			case !isText || text != dir:
+				w.add(field.Invalid(at.Child(key), short(v[key]), "must be "+dir+"; leave it out"))
 			}
 		}
 	case []any:
