@@ -51,6 +51,7 @@ func (r *Restricted) checkEgressRouter(p map[string]any, at *field.Path) field.E
 	if master, _ := args["master"].(string); !slices.Contains(r.Masters, master) {
 		errs = append(errs, r.notAMaster(at.Child("interfaceArgs", "master"), args["master"]))
 	}
+	errs = append(errs, sharedMaster(args["mode"], at.Child("interfaceArgs", "mode"))...)
 	return append(errs, r.checkAddresses(ip["addresses"], at.Child("ip", "addresses"))...)
 }
 

@@ -280,7 +280,7 @@ func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList
 			}
 		}
 	case "macvlan":
-		if strings.EqualFold(text("mode"), "passthru") {
+		if isPassthru(text("mode")) {
 			uplink("master")
 			if text("master") == "" {
 				errs = append(errs, field.Required(at.Child("master"), "must be set with mode passthru: the interface of the default route cannot be used"))
@@ -356,6 +356,7 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 		if master, _ := p["master"].(string); !slices.Contains(r.Masters, master) {
 			errs = append(errs, r.notAMaster(at.Child("master"), p["master"]))
 		}
+		errs = append(errs, sharedMaster(p["mode"], at.Child("mode"))...)
 	case egressrouter.Type:
 		errs = append(errs, r.checkEgressRouter(p, at)...)
 	case "bridge":
@@ -369,6 +370,9 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 			}
 		}
 	}
+	if _, set := p["linkInContainer"]; set {
+		errs = append(errs, field.Forbidden(at.Child("linkInContainer"), "cannot be used in restricted definitions: the master would be an interface of the pod; remove it"))
+	}
 	// The plugin static prefers the addresses of args to those of ipam.
 	errs = append(errs, r.checkAddresses(p["args"], at.Child("args"))...)
 	ipam, _ := p["ipam"].(map[string]any)
@@ -380,6 +384,17 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 	}
 	return append(errs, r.checkAddresses(ipam, at.Child("ipam"))...)
 }
+
+// sharedMaster refuses the mode in which an interface takes all packets of the master, which other namespaces then cannot use.
+func sharedMaster(mode any, at *field.Path) field.ErrorList {
+	if text, _ := mode.(string); isPassthru(text) {
+		return field.ErrorList{field.Forbidden(at, "passthru takes the master from the pods of all other namespaces; use another mode")}
+	}
+	return nil
+}
+
+// isPassthru reports whether a mode of macvlan is passthru, in letters of any case.
+func isPassthru(mode string) bool { return strings.EqualFold(mode, "passthru") }
 
 // checkAddresses refuses addresses of pods, Services and nodes in all values of an IPAM configuration. The destination of a default route alone may contain them.
 func (r *Restricted) checkAddresses(value any, at *field.Path) field.ErrorList {
