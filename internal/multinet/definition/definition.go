@@ -43,11 +43,13 @@ type Rules struct {
 	ReservedBridges []string
 	// ReservedPlugins are the plugins with which agents of the cluster's networks are called.
 	ReservedPlugins []string
-	// Uplinks are the interfaces of the node that have its addresses or a default route; nil if unknown.
+	// Uplinks are the interfaces of the node that have its addresses or a default route, or that carry the packets of one; nil if unknown.
 	Uplinks []string
-	// Node is the name of the node, Interfaces are its interfaces; nil if unknown.
+	// Node is the name of the node, Interfaces are its interfaces; nil if unknown. OtherNames maps alternative names of interfaces to their names: the kernel
+	// takes them for one another.
 	Node       string
 	Interfaces []string
+	OtherNames map[string]string
 	// Restricted limits the definition further; nil for no limit.
 	Restricted *Restricted
 }
@@ -117,9 +119,7 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 			path = at.Child("plugins").Index(i)
 		}
 		errs = append(errs, checkPlugin(p, path, d.rules)...)
-		if i == 0 {
-			errs = append(errs, checkMaster(p, path, d.rules)...)
-		}
+		errs = append(errs, checkMaster(p, path, i == 0, d.rules)...)
 	}
 	return errs
 }

@@ -99,6 +99,31 @@ func TestEffectiveConfiguration(t *testing.T) {
 	}
 }
 
+// The kernel takes an alternative name for the name, and a plugin at any place of a list runs on the node.
+func TestInterfacesOfTheNodeHaveTheirNames(t *testing.T) {
+	r := rules
+	r.Node, r.Interfaces, r.OtherNames = "n1", []string{"cni0", "eth0", "eth1"}, map[string]string{"enp1s0": "eth0", "enp2s0": "eth1", "pods0": "cni0"}
+	for _, row := range []struct{ why, config, want string }{
+		{"the interface", `{"type":"host-device","device":"eth1"}`, ""},
+		{"another name of the uplink", `{"type":"host-device","device":"enp1s0"}`, "config.device: Invalid value: \"enp1s0\": is another name of the interface eth0 of the node n1; write eth0"},
+		{"the same, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"host-device","device":"enp1s0"}]}`, "plugins[1].device"},
+		{"the uplink, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"host-device","device":"eth0"}]}`, "would lose it"},
+		{"one that does not exist yet, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"host-device","device":"eth7"}]}`, "no interface eth7"},
+		{"the same, with all packets", `{"plugins":[{"type":"tuning"},{"type":"macvlan","mode":"passthru","master":"eth7"}]}`, "no interface eth7"},
+		{"another name of the uplink, with all packets, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"macvlan","mode":"passthru","master":"enp1s0"}]}`, "is another name"},
+		{"one that an earlier plugin creates", `{"plugins":[{"type":"bridge","bridge":"b"},{"type":"macvlan","master":"b"}]}`, ""},
+		{"one in the pod", `{"plugins":[{"type":"tuning"},{"type":"macvlan","mode":"passthru","master":"enp1s0","linkInContainer":true}]}`, ""},
+		{"another name of the pod network's bridge", `{"type":"bridge","bridge":"pods0"}`, "is another name of the interface cni0"},
+		{"a bridge that the plugin creates", `{"type":"bridge","bridge":"b"}`, ""},
+		{"another name, by an egress router", `{"type":"egress-router","interfaceArgs":{"mode":"passthru","master":"enp1s0"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1"}}`, "no interface enp1s0"},
+	} {
+		_, errs := Parse("ns", "x", row.config, r)
+		if failed := len(errs) > 0; failed != (row.want != "") || failed && !strings.Contains(errs.ToAggregate().Error(), row.want) {
+			t.Errorf("%s: %v, want %q", row.why, errs.ToAggregate(), row.want)
+		}
+	}
+}
+
 func TestACapabilityThatNoPluginDeclaresIsNotDropped(t *testing.T) {
 	d := parsed(t, `{"type":"macvlan","master":"eth1","capabilities":{"mac":false}}`)
 	_, errs := d.Attach(selection.Selection{Name: "storage", Namespace: "ns", IPs: []string{"192.0.2.9"}, MAC: "02:00:00:00:00:01",

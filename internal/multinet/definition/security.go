@@ -262,13 +262,16 @@ func (w *walker) paths(value any, at *field.Path) {
 	}
 }
 
+// usedByNode is the detail of errors about interfaces among Rules.Uplinks.
+const usedByNode = "has an address or the default route of the node, or carries the packets of such an interface, and the node would lose it; use another interface"
+
 // checkDevices checks that a plugin does not take over an interface that the node needs.
 func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
 	var errs field.ErrorList
 	text := func(key string) string { s, _ := p[key].(string); return s }
 	uplink := func(key string) {
 		if slices.Contains(rules.Uplinks, text(key)) {
-			errs = append(errs, field.Invalid(at.Child(key), text(key), "has an address or the default route of the node, which would lose it; use another interface"))
+			errs = append(errs, field.Invalid(at.Child(key), text(key), usedByNode))
 		}
 	}
 	switch text("type") {
@@ -301,13 +304,28 @@ func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList
 	return errs
 }
 
-// checkMaster checks that the node has the interface that the first plugin uses. Later plugins may use one that an earlier one creates.
-func checkMaster(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
+// checkMaster checks that the node has the interface that a plugin uses, under this name. Plugins after the first may use one that an earlier one creates, but not
+// move it into the pod or take all its packets.
+func checkMaster(p map[string]any, at *field.Path, first bool, rules Rules) field.ErrorList {
 	key, name := masterOf(p)
-	if name == "" || rules.Interfaces == nil || slices.Contains(rules.Interfaces, name) {
+	if kind, _ := p["type"].(string); kind == "bridge" {
+		key = "bridge"
+		name, _ = p[key].(string)
+	}
+	if right, other := rules.OtherNames[name]; other {
+		return field.ErrorList{field.Invalid(at.Child(key), short(name), fmt.Sprintf("is another name of the interface %s of the node %s; write %s", right, rules.Node, right))}
+	}
+	mode, _ := p["mode"].(string)
+	takes := p["type"] == "host-device" || isPassthru(mode)
+	if name == "" || key == "bridge" || !first && !takes || rules.Interfaces == nil || slices.Contains(rules.Interfaces, name) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at.Child(key), short(name), fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))}
+	return field.ErrorList{noInterface(at.Child(key), name, rules)}
+}
+
+// noInterface returns the error of an interface that the node does not have.
+func noInterface(at *field.Path, name string, rules Rules) *field.Error {
+	return field.Invalid(at, short(name), fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))
 }
 
 // masterOf returns the key and the name of the node's interface that a plugin uses; empty if it names none.

@@ -145,6 +145,7 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 	interfaces := p.interfaces
 	rules := definition.Rules{
 		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, ReservedPlugins: p.Config.ReservedPlugins, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
+		OtherNames: interfaces.OtherNames,
 	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
 		rules.Restricted = &definition.Restricted{

@@ -8,6 +8,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/vishvananda/netlink"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -39,7 +40,7 @@ func TestNetworksOfTheNodeAreReserved(t *testing.T) {
 	host.Run("ip", "route", "add", "default", "via", "192.0.2.1")
 	all := interfacesOf(t, host)
 	first, second := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}, []netip.Prefix{netip.MustParsePrefix("198.51.100.0/25")}
-	if diff := cmp.Diff(Interfaces{All: []string{"eth0", "eth0far", "eth1", "eth1far", "lo"}, Default: []string{"eth0"}, Uplinks: []string{"eth0", "eth1"},
+	if diff := cmp.Diff(Interfaces{OtherNames: map[string]string{}, All: []string{"eth0", "eth0far", "eth1", "eth1far", "lo"}, Default: []string{"eth0"}, Uplinks: []string{"eth0", "eth1"},
 		Networks: map[string][]netip.Prefix{"eth0": first, "eth1": second}}, all, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Error(diff)
 	}
@@ -54,6 +55,53 @@ func TestNetworksOfTheNodeAreReserved(t *testing.T) {
 	} {
 		if diff := cmp.Diff(row.want, all.reserved(row.masters), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 			t.Errorf("%s: %s", row.why, diff)
+		}
+	}
+}
+
+// TestUplinksAreAllThatTheNodeNeeds: a bridge with the address of the node, what is below it, and both ways of a default route.
+func TestUplinksAreAllThatTheNodeNeeds(t *testing.T) {
+	host := netns.New(t, "uplinks")
+	for _, name := range []string{"nic0", "nic1", "nic2", "nic3", "free"} {
+		host.Run("ip", "link", "add", name, "type", "veth", "peer", "name", name+"far")
+	}
+	host.Run("ip", "link", "add", "br-ex", "type", "bridge")
+	host.Run("ip", "link", "set", "nic0", "master", "br-ex")
+	host.Run("ip", "link", "add", "link", "nic1", "name", "upper", "type", "macvlan", "mode", "bridge")
+	host.Run("ip", "link", "set", "upper", "master", "br-ex")
+	host.Run("ip", "link", "add", "br-free", "type", "bridge")
+	host.Run("ip", "link", "set", "free", "master", "br-free")
+	host.Run("ip", "link", "property", "add", "dev", "nic0", "altname", "enp1s0")
+	host.Run("ip", "link", "property", "add", "dev", "br-ex", "altname", "a-name-that-is-longer-than-fifteen")
+	for _, name := range []string{"nic0", "nic1", "upper", "nic2", "nic3", "br-ex"} {
+		host.Run("ip", "link", "set", name, "up")
+	}
+	host.Run("ip", "address", "add", "192.0.2.9/24", "dev", "br-ex")
+	host.Run("ip", "route", "add", "default", "nexthop", "dev", "nic2", "nexthop", "dev", "nic3")
+	all := interfacesOf(t, host)
+	if diff := cmp.Diff([]string{"br-ex", "nic0", "nic1", "nic2", "nic3", "upper"}, all.Uplinks); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"enp1s0": "nic0", "a-name-that-is-longer-than-fifteen": "br-ex"}, all.OtherNames); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The kernels of the test machines may lack Open vSwitch, whose links look like these.
+func TestPortsOfOpenvSwitchAreUplinks(t *testing.T) {
+	link := func(kind, name string, index, master int) netlink.Link {
+		return &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: name, Index: index, MasterIndex: master}, LinkType: kind}
+	}
+	links := []netlink.Link{link("device", "nic0", 1, 3), link("device", "nic1", 2, 0), link(openvswitch, "ovs-system", 3, 0), link(openvswitch, "br-ex", 4, 0)}
+	for _, row := range []struct {
+		why          string
+		needed, want map[int]bool
+	}{
+		{"a port of the bridge with the node's address", map[int]bool{4: true}, map[int]bool{4: true, 1: true}},
+		{"nothing of the switch is needed", map[int]bool{2: true}, map[int]bool{2: true}},
+	} {
+		if addLower(row.needed, links); cmp.Diff(row.want, row.needed) != "" {
+			t.Errorf("%s: %v, want %v", row.why, row.needed, row.want)
 		}
 	}
 }
