@@ -58,6 +58,8 @@ type Rules struct {
 type Restricted struct {
 	// Namespace is that of the definition.
 	Namespace string
+	// PrefixOf is another namespace with the same BridgePrefix that used it first; empty for none.
+	PrefixOf string
 	// Masters are the interfaces that macvlan may use.
 	Masters []string
 	// Networks are the networks of the cluster, whose addresses a definition may not use.

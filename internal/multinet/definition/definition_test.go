@@ -312,6 +312,14 @@ func TestRestrictedDefinitions(t *testing.T) {
 			t.Errorf("%s: %v", config, errs.ToAggregate())
 		}
 	}
+	taken := restricted()
+	taken.Restricted.PrefixOf = "first"
+	if _, errs := Parse("tenant", "x", `{"type":"bridge","bridge":"`+BridgePrefix("tenant")+`x"}`, taken); len(errs) != 1 || !strings.Contains(errs[0].Error(), "that of namespace first") {
+		t.Errorf("the bridge of a namespace with the same prefix: %v", errs)
+	}
+	if _, errs := Parse("tenant", "x", `{"type":"macvlan","master":"eth1"}`, taken); len(errs) > 0 {
+		t.Errorf("without a bridge, the prefix has no effect: %v", errs)
+	}
 	d, errs := Parse("tenant", "x", `{"type":"macvlan","master":"eth1","capabilities":{"ips":true},"ipam":{"type":"static"}}`, restricted())
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())

@@ -350,7 +350,8 @@ func (d *Definition) Master() string {
 	return name
 }
 
-// BridgePrefix returns the prefix of the names of bridges that restricted definitions of a namespace may use.
+// BridgePrefix returns the prefix of the names of bridges that restricted definitions of a namespace may use. The kernel allows names of 15 characters, so that the
+// hash is short: namespaces with the same prefix can be made. Restricted.PrefixOf keeps them apart.
 func BridgePrefix(namespace string) string {
 	sum := sha256.Sum256([]byte(namespace))
 	return "br" + hex.EncodeToString(sum[:3]) + "-"
@@ -381,6 +382,9 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 		prefix := BridgePrefix(r.Namespace)
 		if name, _ := p["bridge"].(string); !strings.HasPrefix(name, prefix) {
 			errs = append(errs, field.Invalid(at.Child("bridge"), short(p["bridge"]), fmt.Sprintf("must begin with %q in namespace %s", prefix, r.Namespace)))
+		}
+		if r.PrefixOf != "" {
+			errs = append(errs, field.Forbidden(at.Child("bridge"), fmt.Sprintf("the prefix %q is also that of namespace %s, which has older definitions; define bridges in a namespace of another name", prefix, r.PrefixOf)))
 		}
 		for _, key := range []string{"ipMasq", "isGateway", "isDefaultGateway"} {
 			if p[key] == true {

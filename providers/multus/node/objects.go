@@ -30,6 +30,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -265,6 +266,38 @@ func (o *objects) checked(log *slog.Logger) map[string]finding.Checked {
 	}
 	o.read = read
 	return all
+}
+
+// prefixOwner returns the namespace with the oldest definition among those with the prefix of bridges of a namespace; empty if it is this namespace.
+func (o *objects) prefixOwner(namespace string) string {
+	prefixes := map[string]string{namespace: definition.BridgePrefix(namespace)}
+	var oldest *unstructured.Unstructured
+	for _, object := range o.defs.List() {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		other := u.GetNamespace()
+		if _, known := prefixes[other]; !known {
+			prefixes[other] = definition.BridgePrefix(other)
+		}
+		if prefixes[other] == prefixes[namespace] && (oldest == nil || isOlder(u, oldest)) {
+			oldest = u
+		}
+	}
+	if oldest == nil || oldest.GetNamespace() == namespace {
+		return ""
+	}
+	return oldest.GetNamespace()
+}
+
+// isOlder reports whether a was created before b; all nodes decide in the same way about objects of the same second.
+func isOlder(a, b *unstructured.Unstructured) bool {
+	created, before := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !created.Equal(&before) {
+		return created.Before(&before)
+	}
+	return a.GetNamespace() < b.GetNamespace()
 }
 
 // fromFile returns the named configuration from a directory of the node: a list, or a configuration of one plugin.

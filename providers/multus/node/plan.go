@@ -148,8 +148,11 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 		OtherNames: interfaces.OtherNames,
 	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
+		if !p.objects.synced() {
+			return rules, cniproto.Errorf(cniproto.CodeTryAgain, "the definitions of other namespaces, with which those of namespace %s are compared, have not been read yet", namespace)
+		}
 		rules.Restricted = &definition.Restricted{
-			Namespace: namespace, Masters: p.Config.Masters, Networks: slices.Concat(p.Config.ReservedNetworks, interfaces.reserved(p.Config.Masters)),
+			Namespace: namespace, PrefixOf: p.objects.prefixOwner(namespace), Masters: p.Config.Masters, Networks: slices.Concat(p.Config.ReservedNetworks, interfaces.reserved(p.Config.Masters)),
 		}
 	}
 	return rules, nil
