@@ -28,8 +28,10 @@ const (
 	MaxSize = 128 << 10
 	// MaxPlugins is the maximum number of plugins of a configuration.
 	MaxPlugins = 16
-	// MaxKey is the maximum length of a key in bytes, MaxDepth the maximum depth of lists and objects: they bound the paths of errors.
-	MaxKey, MaxDepth = 256, 32
+	// MaxKey is the maximum length of a key in bytes. It bounds the paths of errors, as MaxDepth does.
+	MaxKey = 256
+	// MaxDepth is the maximum depth of lists and objects.
+	MaxDepth = 32
 )
 
 // whereaboutsType is the IPAM plugin whose ranges all nodes share.
