@@ -64,7 +64,7 @@ type Bandwidth struct {
 }
 
 // Parse reads the annotation of a pod. A blank annotation, or an empty list, asks for no network. All errors are
-// returned at once, each with the index in the list and the key; there are no selections then.
+// returned at once, up to strictjson.MaxErrors, each with the index in the list and the key; there are no selections then.
 func Parse(annotation, podNamespace string) ([]Selection, field.ErrorList) {
 	at := field.NewPath("metadata", "annotations").Key(Annotation)
 	selections, errs := parse(annotation, podNamespace, at)
@@ -77,7 +77,7 @@ func Parse(annotation, podNamespace string) ([]Selection, field.ErrorList) {
 		errs = validateTogether(selections, at)
 	}
 	if len(errs) > 0 {
-		return nil, errs.WithOrigin(Rule)
+		return nil, strictjson.Bound(errs, at).WithOrigin(Rule)
 	}
 	return selections, nil
 }

@@ -70,7 +70,7 @@ type Config struct {
 	Attachments string `json:"attachments"`
 	// Masters are the interfaces that macvlan may use with Restricted.
 	Masters []string `json:"masters"`
-	// ReservedNetworks are the CIDRs of pods, Services and nodes, which definitions must not use with Restricted.
+	// ReservedNetworks are the CIDRs of pods and Services, which definitions must not use with Restricted. The daemon adds the networks of its node.
 	ReservedNetworks []netip.Prefix `json:"reservedNetworks"`
 	// ReservedBridges are the bridges of the cluster's networks, which definitions must not use.
 	ReservedBridges []string `json:"reservedBridges"`

@@ -127,9 +127,15 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 	interfaces := p.interfaces
 	rules := definition.Rules{
 		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, ReservedPlugins: p.Config.ReservedPlugins, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
+		OtherNames: interfaces.OtherNames,
 	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
-		rules.Restricted = &definition.Restricted{Namespace: namespace, Masters: p.Config.Masters, Networks: p.Config.ReservedNetworks}
+		if !p.objects.synced() {
+			return rules, cniproto.Errorf(cniproto.CodeTryAgain, "the definitions of other namespaces, with which those of namespace %s are compared, have not been read yet", namespace)
+		}
+		rules.Restricted = &definition.Restricted{
+			Namespace: namespace, PrefixOf: p.objects.prefixOwner(namespace), Masters: p.Config.Masters, Networks: slices.Concat(p.Config.ReservedNetworks, interfaces.reserved(p.Config.Masters)),
+		}
 	}
 	return rules, nil
 }

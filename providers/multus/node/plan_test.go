@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/attach"
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
@@ -151,6 +153,54 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%v\nevent: %s", err, event)
 			}
 		})
+	}
+}
+
+// samePrefix returns two namespaces with the same prefix of bridges.
+func samePrefix() (first, second string) {
+	seen := map[string]string{}
+	for i := 0; ; i++ {
+		name := fmt.Sprint("tenant-", i)
+		prefix := definition.BridgePrefix(name)
+		if other, ok := seen[prefix]; ok {
+			return other, name
+		}
+		seen[prefix] = name
+	}
+}
+
+func TestABridgePrefixBelongsToTheNamespaceThatUsedItFirst(t *testing.T) {
+	first, second := samePrefix()
+	created := time.Unix(1700000000, 0)
+	bridge := func(namespace, name string, age time.Duration) *unstructured.Unstructured {
+		d := definitionOf(namespace, name, `{"type":"bridge","bridge":"`+definition.BridgePrefix(namespace)+`x"}`)
+		d.SetCreationTimestamp(metav1.NewTime(created.Add(-age)))
+		return d
+	}
+	for _, row := range []struct {
+		why         string
+		definitions []*unstructured.Unstructured
+		// refused is the namespace whose pods cannot have the bridge; empty for none.
+		refused string
+	}{
+		{"the younger one is refused", []*unstructured.Unstructured{bridge(first, "a", time.Hour), bridge(second, "a", time.Minute)}, second},
+		{"of definitions of the same second, that of the name that is later in the alphabet", []*unstructured.Unstructured{bridge(first, "a", 0), bridge(second, "a", 0)}, max(first, second)},
+		{"a namespace keeps its prefix with its oldest definition", []*unstructured.Unstructured{bridge(first, "a", 0), bridge(first, "b", time.Hour), bridge(second, "a", time.Minute)}, second},
+		{"a single namespace", []*unstructured.Unstructured{bridge(second, "a", 0), bridge("other", "a", time.Hour)}, ""},
+	} {
+		f := newFixture(t, nil, row.definitions...)
+		f.Config.Attachments = agentconfig.Restricted
+		for _, d := range row.definitions {
+			if err := f.objects.defs.Add(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, d := range row.definitions {
+			_, err := f.plan(t.Context(), wire.PlanRequest{Pod: wire.Pod{Namespace: d.GetNamespace(), Name: "p"}, Annotations: networks(d.GetName()), Default: "pods"})
+			if refused := err != nil; refused != (d.GetNamespace() == row.refused) || refused && !strings.Contains(err.Error(), "which has older definitions") {
+				t.Errorf("%s: %s/%s: %v", row.why, d.GetNamespace(), d.GetName(), err)
+			}
+		}
 	}
 }
 
