@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +93,9 @@ func TestKills(t *testing.T) {
 		{"ovsdb-server, Open vSwitch", func() { one.killProcess("ovsdb-server .*--remote=punix:"+one.run+"/ovs/", "") }, false},
 		{"ovn-controller", func() { one.killProcess("ovn-controller unix:"+one.run, "ovn-controller") }, true},
 		{"ovs-vswitchd", func() { one.killProcess("ovs-vswitchd unix:"+one.run, "") }, false},
+		{"the northbound database with its file", func() { one.killProcess(one.server("ovnnb"), "nb-ovsdb", one.database("ovnnb")) }, true},
+		{"the southbound database with its file", func() { one.killProcess(one.server("ovnsb"), "sb-ovsdb", one.database("ovnsb")) }, true},
+		{"the API server", w.loseAPI, true},
 	} {
 		t.Run(row.what, func(t *testing.T) { w.during(t, row.what, row.lossless, row.do) })
 	}
@@ -177,6 +182,29 @@ func (m *machine) server(database string) string {
 	return "ovsdb-server .*--remote=punix:" + m.run + "/ovn/" + database
 }
 
+// database is the file of one of OVN's databases.
+func (m *machine) database(name string) string {
+	return filepath.Join(m.dir, "ovn", name+"_db.db")
+}
+
+// loseAPI is what happens when the API server is killed: the master ends without its lease, and begins again when the server is back.
+func (c *cluster) loseAPI() {
+	c.t.Helper()
+	one := c.nodes[0]
+	for _, m := range c.nodes {
+		m.toAPI.Stop()
+	}
+	eventually.Is(c.t, "the master ends", func() bool { return one.ended("ovn-master") })
+	one.start("ovn-master")
+	eventually.Holds(c.t, "the southbound database is closed to nodes", func() (string, bool) {
+		out := one.at.Run("ss", "--no-header", "--listening", "--tcp", "--numeric", "sport", "=", ":6642")
+		return out, out == ""
+	})
+	for _, m := range c.nodes {
+		m.toAPI.Start(c.t)
+	}
+}
+
 // killCommand kills a command of ovnkube, and starts it again as the kubelet does.
 func (m *machine) killCommand(command string) {
 	m.t.Helper()
@@ -184,9 +212,9 @@ func (m *machine) killCommand(command string) {
 	m.start(command)
 }
 
-// killProcess kills the process whose command line begins with a pattern, and waits until it runs again. The container of the command ends with it, and is
-// started again as the kubelet does; with an empty command, ovnkube keeps the process.
-func (m *machine) killProcess(pattern, command string) {
+// killProcess kills the process whose command line begins with a pattern, and waits until it runs again. The container of the command ends with it, loses
+// files, and is started again as the kubelet does; with an empty command, ovnkube keeps the process.
+func (m *machine) killProcess(pattern, command string, files ...string) {
 	m.t.Helper()
 	dead := processOf(pattern)
 	if dead == "" || strings.Contains(dead, "\n") {
@@ -195,6 +223,11 @@ func (m *machine) killProcess(pattern, command string) {
 	netns.Run(m.t, "kill", "-9", dead)
 	if command != "" {
 		eventually.Is(m.t, "the container ends", func() bool { return m.ended(command) })
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				m.t.Fatal(err)
+			}
+		}
 		m.start(command)
 	}
 	eventually.Holds(m.t, "it runs again", func() (string, bool) { now := processOf(pattern); return now, now != "" && now != dead })
