@@ -77,6 +77,7 @@ const attempts = 3
 func TestKills(t *testing.T) {
 	w := watch(governed(t))
 	one := w.nodes[0]
+	t.Run("idle", w.writesNothing)
 	for _, row := range []struct {
 		what string
 		do   func()
@@ -187,7 +188,7 @@ func (m *machine) database(name string) string {
 	return filepath.Join(m.dir, "ovn", name+"_db.db")
 }
 
-// loseAPI is what happens when the API server is killed: the master ends without its lease, and begins again when the server is back.
+// loseAPI is what happens when the API server is killed: the master ends without its lease, and takes it again when the server is back.
 func (c *cluster) loseAPI() {
 	c.t.Helper()
 	one := c.nodes[0]
