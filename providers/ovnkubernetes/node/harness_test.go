@@ -142,6 +142,8 @@ type machine struct {
 	name    string
 	address netip.Addr
 	at      netns.Namespace
+	// toAPI is the way of the node to the API server.
+	toAPI *nodetest.Forwarder
 	// dir has all that is kept, run the sockets: paths of sockets are short.
 	dir, run  string
 	vswitchNS string
@@ -172,7 +174,7 @@ func (c *cluster) node() *machine {
 	c.link.Run("ip", "link", "set", m.name, "master", "sw0", "up")
 	m.at.Run("ip", "address", "add", m.address.String()+"/24", "dev", "eth0")
 	m.at.Run("ip", "link", "set", "eth0", "up")
-	nodetest.ForwardAPI(m.t, m.at, m.api.Config.Host)
+	m.toAPI = nodetest.ForwardAPI(m.t, m.at, m.api.Config.Host)
 	return m
 }
 
