@@ -21,12 +21,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/logging"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/operator"
+	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
 const (
-	// defaultNamespace is the operator's namespace.
-	defaultNamespace = "openshift-network-operator"
 	// urlFile is the file with the API server's address on OpenShift's nodes.
 	urlFile = "/etc/kubernetes/apiserver-url.env"
 	// keepConntrackVariable is the environment variable that is true where nodes are network namespaces of one machine.
@@ -57,7 +56,7 @@ func start() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runOperator(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "a kubeconfig file; without one, the pod's service account is used")
-	cmd.Flags().StringVar(&f.namespace, "namespace", "", "the namespace in which the operator keeps its records (default: that of the pod, or "+defaultNamespace+")")
+	cmd.Flags().StringVar(&f.namespace, "namespace", "", "the namespace in which the operator keeps its records (default: that of the pod, or "+status.OperatorNamespace+")")
 	cmd.Flags().StringVar(&f.metrics, "metrics-address", ":9104", "where to serve metrics; empty to disable")
 	cmd.Flags().StringVar(&f.health, "health-address", "127.0.0.1:9105", "where to serve /healthz and /readyz; empty to disable")
 	cmd.Flags().StringSliceVar(&f.systemTrust, "system-trust", nil, "files with the CA certificates that the system trusts; the first that contains some is used (default: the paths that distributions use)")
@@ -86,7 +85,7 @@ func runOperator(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	namespace := cmp.Or(f.namespace, podNamespace(), defaultNamespace)
+	namespace := cmp.Or(f.namespace, podNamespace(), status.OperatorNamespace)
 	var choose func(context.Context) facts.HostPort
 	if !around.Chosen(at) {
 		choose = func(ctx context.Context) facts.HostPort { return operator.Remembered(ctx, config, namespace, at, log) }

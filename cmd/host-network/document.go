@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/automatic"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostdocument"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // resolve reads a document, with captures or without, for this host.
@@ -53,10 +53,7 @@ func (h *host) rememberUplink() error {
 	if data, err := os.ReadFile(path); h.uplink == "" || err == nil && string(data) == h.uplink+"\n" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("store the interface under br-ex: %w", err)
-	}
-	if err := os.WriteFile(path, []byte(h.uplink+"\n"), 0o644); err != nil {
+	if err := durable.WriteFile(path, []byte(h.uplink+"\n"), 0o644); err != nil {
 		return fmt.Errorf("store the interface under br-ex: %w", err)
 	}
 	return nil

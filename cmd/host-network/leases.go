@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 )
 
-// look is the interval at which the directory of leases is read.
-const look = 5 * time.Second
+// leaseInterval is the interval at which the directory of leases is read.
+const leaseInterval = 5 * time.Second
 
 func leasesCommand(o *options) *cobra.Command {
 	return &cobra.Command{
@@ -23,7 +23,7 @@ func leasesCommand(o *options) *cobra.Command {
 				return err
 			}
 			defer kernel.Close()
-			return o.netlink(kernel).Keep(cmd.Context(), look, hostapply.Sleep)
+			return o.netlink(kernel).Keep(cmd.Context(), leaseInterval, hostapply.Sleep)
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // forgottenFile has the ID of the boot in which ovn-remote was last cleared.
@@ -26,5 +27,5 @@ func oncePerBoot(ctx context.Context, dir, boot string, forget func(context.Cont
 	case err != nil:
 		return fmt.Errorf("clear ovn-remote: %w", err)
 	}
-	return os.WriteFile(file, []byte(boot), 0o600)
+	return durable.WriteFile(file, []byte(boot), 0o600)
 }

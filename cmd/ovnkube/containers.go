@@ -40,9 +40,9 @@ func (p *program) processes() []container {
 			c.CleanupNode = p.variable(agentconfig.VariableNode)
 			return p.roles(ctx, c)
 		}},
-		{"display", "Print bridges and the logical network", func(ctx context.Context, c config.Config) error { return daemon.Display(ctx, c, p.out) }},
+		{"display", "Print bridges, the logical network and the comparisons", p.thenCompare(daemon.Display)},
 		{"display_env", "Print the configuration and where it comes from", p.displayEnvironment},
-		{"ovn_debug", "Print interfaces, flows and databases", func(ctx context.Context, c config.Config) error { return daemon.Debug(ctx, c, p.out) }},
+		{"ovn_debug", "Print interfaces, flows, databases and the comparisons", p.thenCompare(daemon.Debug)},
 	}
 }
 

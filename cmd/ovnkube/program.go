@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/logging"
 	"github.com/cluster-network-operator/cno/internal/version"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/finding"
 )
 
 // program is the state that all commands share.
@@ -26,11 +27,13 @@ type program struct {
 	level    *slog.LevelVar
 	log      *slog.Logger
 	file     string
+	// persistence decides which differences the comparisons report.
+	persistence finding.Persistence
 }
 
 func newProgram(variable func(string) string, out, errors io.Writer) *program {
 	level := &slog.LevelVar{}
-	return &program{variable: variable, out: out, level: level, log: logging.Setup(errors, level)}
+	return &program{variable: variable, out: out, level: level, log: logging.Setup(errors, level), persistence: finding.Default()}
 }
 
 // command returns the program's commands. Without a command, the program runs the roles that its flags name.
@@ -63,9 +66,11 @@ func (p *program) command() *cobra.Command {
 			root.PersistentFlags().String(s.Flag, "", usage)
 		}
 	}
-	for _, name := range config.Refused() {
-		flag := root.PersistentFlags().VarPF(refusedFlag(name), name, "", "")
-		flag.Hidden, flag.NoOptDefVal = true, "true"
+	for _, r := range config.Refused() {
+		for _, name := range r.Flags {
+			flag := root.PersistentFlags().VarPF(refusedFlag{name, r}, name, "", "")
+			flag.Hidden, flag.NoOptDefVal = true, "true"
+		}
 	}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		for _, s := range config.Settings() {
@@ -84,12 +89,14 @@ func (p *program) command() *cobra.Command {
 }
 
 // refusedFlag is a flag of OVN-Kubernetes that this program does not support.
-type refusedFlag string
+type refusedFlag struct {
+	name    string
+	refusal config.Refusal
+}
 
-func (f refusedFlag) String() string { return "" }
-func (f refusedFlag) Type() string   { return "string" }
-
-func (f refusedFlag) Set(string) error { return config.RefusedError(string(f)) }
+func (refusedFlag) String() string     { return "" }
+func (refusedFlag) Type() string       { return "string" }
+func (f refusedFlag) Set(string) error { return f.refusal.Error("--" + f.name) }
 
 // load reads the configuration.
 func (p *program) load(flags *pflag.FlagSet) (config.Config, error) {

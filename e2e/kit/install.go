@@ -16,17 +16,18 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // Names of the installed objects.
 const (
-	OperatorNamespace = "openshift-network-operator"
+	OperatorNamespace = status.OperatorNamespace
 	FlannelNamespace  = "openshift-flannel"
 	ProxyNamespace    = "openshift-kube-proxy"
 	// DiagnosticsNamespace has the connectivity checks, their sources and their targets.
 	DiagnosticsNamespace = "openshift-network-diagnostics"
 	// OperatorDeployment is the Deployment of the operator, in its namespace.
-	OperatorDeployment = "network-operator"
+	OperatorDeployment = status.OperatorDeployment
 )
 
 // Installation returns the path of the directory config that installs the operator.

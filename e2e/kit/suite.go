@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,4 +135,23 @@ func (k *Kit) ServerOnEachNode(t testing.TB, namespace string, labels map[string
 		pods[n.Name] = pod
 	}
 	return pods
+}
+
+// Talk makes a pod send ten echo requests and ten HTTP requests a second to an address of a server pod. The returned function stops them, and fails the
+// test if a request was lost.
+func (k *Kit) Talk(t testing.TB, from *corev1.Pod, address string) (end func()) {
+	t.Helper()
+	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
+nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 http://%[1]s:8080/hostname && echo ok || echo lost; sleep 0.1; done' >/tmp/http 2>&1 &`, address)
+	if _, err := k.Exec(t.Context(), from, start); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		out, err := k.Exec(t.Context(), from, "touch /tmp/end; kill -INT $(cat /tmp/pid); sleep 1; cat /tmp/ping; echo asked: $(grep -c ok /tmp/http) lost: $(grep -c lost /tmp/http)")
+		if err != nil || !strings.Contains(out, " 0% packet loss") || !strings.HasSuffix(out, " lost: 0") {
+			t.Errorf("%s to %s: %v\n%s", from.Name, address, err, out)
+		}
+		t.Logf("%s to %s:\n%s", from.Name, address, out)
+	}
 }

@@ -8,7 +8,9 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/cluster-network-operator/cno/api/rules"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // kept describes objects of one resource that a network in use depends on.
@@ -20,17 +22,13 @@ type kept struct {
 	names []string
 }
 
-const (
-	operatorNamespace = "openshift-network-operator"
-	// account is the name of the operator's ServiceAccount.
-	account              = "cluster-network-operator"
-	hostNetworkNamespace = "openshift-host-network"
-)
+// account is the name of the operator's ServiceAccount.
+const account = "cluster-network-operator"
 
 // dependencies returns the objects that a network in use depends on: the configuration, the installation of the operator, and the
 // namespaces of operands. Admission policies are excluded, since policies do not apply to policies: the operator recreates those.
 func dependencies(operands provider.Operands) []kept {
-	namespaces := append([]string{operatorNamespace, hostNetworkNamespace}, operands.Installed()...)
+	namespaces := append([]string{status.OperatorNamespace, nodereport.Namespace}, operands.Installed()...)
 	protected := operands.Names(func(n provider.OperandNamespace) bool { return n.Protected && !n.Installed })
 	everywhere := []string{strings.TrimSuffix(prefix, "-") + "*"}
 	rights := slices.Concat(everywhere, []string{"host-network"})
@@ -40,10 +38,10 @@ func dependencies(operands provider.Operands) []kept {
 			"*.networkoperator.openshift.io", "*.network.operator.openshift.io", "podnetworkconnectivitychecks.controlplane.operator.openshift.io"}},
 		{resource: "namespaces", names: append(protected, namespaces...)},
 		{resource: "serviceaccounts", namespaces: namespaces, names: rights},
-		{resource: "configmaps", namespaces: []string{operatorNamespace}, names: []string{"network-operator-images*"}},
+		{resource: "configmaps", namespaces: []string{status.OperatorNamespace}, names: []string{"network-operator-images*"}},
 		// The operator restores those of operands.
-		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{operatorNamespace, hostNetworkNamespace}, names: []string{"default-deny"}},
-		{group: "apps", resource: "deployments", namespaces: []string{operatorNamespace}, names: []string{"network-operator"}},
+		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{status.OperatorNamespace, nodereport.Namespace}, names: []string{"default-deny"}},
+		{group: "apps", resource: "deployments", namespaces: []string{status.OperatorNamespace}, names: []string{status.OperatorDeployment}},
 		{group: "rbac.authorization.k8s.io", resource: "roles", namespaces: namespaces, names: rights},
 		{group: "rbac.authorization.k8s.io", resource: "rolebindings", namespaces: namespaces, names: rights},
 		{group: "rbac.authorization.k8s.io", resource: "clusterroles", names: everywhere},

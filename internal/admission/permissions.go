@@ -11,9 +11,12 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // own is the prefix of the policies for the operator's own account.
@@ -27,7 +30,7 @@ const (
 
 // Namespaces returns the namespaces of the operator's own objects.
 func Namespaces(operands provider.Operands) []string {
-	return append([]string{operatorNamespace, hostNetworkNamespace}, operands.Names(nil)...)
+	return append([]string{status.OperatorNamespace, nodereport.Namespace}, operands.Names(nil)...)
 }
 
 // names are the names of the objects that the operator may write. A role cannot express them, since it does not restrict names of
@@ -100,7 +103,7 @@ func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 			" && object.spec.template.spec.?initContainers.orValue([]).size() == 0"},
 		admissionv1.Variable{Name: "router", Expression: `request.resource.resource == "deployments" && variables.meta.name.startsWith("egress-router-") && variables.harmless`})
 	p.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == "openshift-multus" && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router`, list(n.namespaces)),
+		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == %q && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router`, list(n.namespaces), finding.Namespace),
 		Message:    rules.OwnWorkloads.Message(),
 	}}
 	return p
@@ -112,7 +115,7 @@ func (n names) ownPods() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("pods", on("", "pods", []admissionv1.OperationType{admissionv1.Delete}))
 	p.Spec.Variables = nil
 	p.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf(`request.namespace == %q || request.namespace in %s && oldObject.spec.?hostNetwork.orValue(false)`, operatorNamespace, list(n.namespaces)),
+		Expression: fmt.Sprintf(`request.namespace == %q || request.namespace in %s && oldObject.spec.?hostNetwork.orValue(false)`, status.OperatorNamespace, list(n.namespaces)),
 		Message:    rules.OwnPods.Message(),
 	}}
 	return p
@@ -127,7 +130,7 @@ func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
 	add("everywhere", `request.resource.resource == "clusterrolebindings"`)
 	add("role", `object == null ? "" : object.roleRef.name`)
 	add("subjects", "object == null ? [] : object.?subjects.orValue([])")
-	add("onlyItself", fmt.Sprintf(`variables.subjects.size() == 1 && variables.subjects.all(s, s.kind == "ServiceAccount" && s.name == "cluster-network-operator" && s.?namespace.orValue("") == %q)`, operatorNamespace))
+	add("onlyItself", fmt.Sprintf(`variables.subjects.size() == 1 && variables.subjects.all(s, s.kind == "ServiceAccount" && s.name == "cluster-network-operator" && s.?namespace.orValue("") == %q)`, status.OperatorNamespace))
 	add("operands", fmt.Sprintf(`variables.subjects.all(s, s.kind == "ServiceAccount" && s.?namespace.orValue("") in %s)`, list(n.namespaces)))
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`variables.everywhere ? variables.meta.name in %s : request.namespace in %s || variables.meta.name == %q`, list(n.clusterBindings), list(n.namespaces), pkiRole),

@@ -10,6 +10,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // AllowDeletion is the annotation that permits the deletion of an object that a network in use depends on.
@@ -20,7 +21,7 @@ const AllowDeletion = pipeline.AllowDeletionAnnotation
 const AllowUnsafe = pipeline.AllowUnsafeAnnotation
 
 // operator is the user name of the operator, for which these policies refuse nothing.
-const operator = "system:serviceaccount:" + operatorNamespace + ":" + account
+const operator = "system:serviceaccount:" + status.OperatorNamespace + ":" + account
 
 // prefix is the prefix of the names of all policies.
 const prefix = "cluster-network-operator-"

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 const rolesHead = `# Written by hack/generate.sh from what the networks declare; do not edit. The operator applies the namespaces itself; they are here so that
@@ -21,7 +22,7 @@ const networksRole = "cluster-network-operator-operands"
 // WriteRoles writes as YAML the objects that networks and components need for the operator's account: the namespaces that are installed
 // with the operator and its role in each of them, and one ClusterRole with the rules of all.
 func WriteRoles(w io.Writer, operands provider.Operands) error {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: operatorNamespace}}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: status.OperatorNamespace}}
 	role := func(name string) rbacv1.RoleRef {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 	}

@@ -148,8 +148,8 @@ func (r Record) encodeMetadata(data map[string]string) {
 			data[key] = value
 		}
 	}
-	for key, is := range map[string]bool{keyForced: r.Forced, keySettling: r.Settling} {
-		if is {
+	for key, set := range map[string]bool{keyForced: r.Forced, keySettling: r.Settling} {
+		if set {
 			data[key] = "true"
 		}
 	}

@@ -137,7 +137,7 @@ func healthy() (bool, string) { return true, "" }
 
 func (c *cluster) planWith(objects []manifest.Object, health func() (bool, string)) plan.Plan {
 	c.Helper()
-	inventory, err := apply.ReadInventory(c.Context(), c.observer, c.executor.Namespace)
+	inventory, err := readInventory(c.Context(), c.observer, c.executor.Namespace)
 	if err != nil {
 		c.Fatal(err)
 	}

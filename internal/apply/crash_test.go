@@ -187,7 +187,7 @@ func (c *cluster) state(text string) map[string]any {
 		}
 		state[strings.ReplaceAll(o.Key().String(), c.name, "NAME")] = strings.ReplaceAll(fmt.Sprint(withoutHash(content)), c.name, "NAME")
 	}
-	inventory, err := apply.ReadInventory(c.Context(), c.observer, c.executor.Namespace)
+	inventory, err := readInventory(c.Context(), c.observer, c.executor.Namespace)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func object(t testing.TB, text string) manifest.Object {
 
 func planOf(t testing.TB, fake *applytest.Fake, objects ...manifest.Object) plan.Plan {
 	t.Helper()
-	inventory, err := apply.ReadInventory(t.Context(), fake, "operator")
+	inventory, err := readInventory(t.Context(), fake, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestInventoryIsWrittenFirstAndLast(t *testing.T) {
 	if diff := cmp.Diff(want, calls(fake)[2:]); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	inventory, err := apply.ReadInventory(t.Context(), fake, "operator")
+	inventory, err := readInventory(t.Context(), fake, "operator")
 	if err != nil || len(inventory) != 2 || inventory[0].UID == "" || inventory[0].Component != "Test" {
 		t.Errorf("inventory %v, %v", inventory, err)
 	}
@@ -104,7 +104,7 @@ func TestNothingIsCreatedThatTheInventoryCannotName(t *testing.T) {
 
 func TestUnreadableInventoryIsAnError(t *testing.T) {
 	fake, _ := memory(t, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: network-inventory, namespace: operator}, data: {x: z}}").Object)
-	if _, err := apply.ReadInventory(t.Context(), fake, "operator"); !errors.Is(err, plan.ErrInventory) {
+	if _, err := readInventory(t.Context(), fake, "operator"); !errors.Is(err, plan.ErrInventory) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -180,7 +180,7 @@ func TestUnseenObjectIsReadBeforeItIsDropped(t *testing.T) {
 	if _, err := executor.Execute(t.Context(), planOf(t, fake, object(t, aNamespace), object(t, aConfigMap), object(t, anotherMap))); err != nil {
 		t.Fatal(err)
 	}
-	inventory, err := apply.ReadInventory(t.Context(), fake, "operator")
+	inventory, err := readInventory(t.Context(), fake, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestForeignObjectThatTheCacheDoesNotHaveIsNeverDeleted(t *testing.T) {
 		return o, ok && o.GetLabels()[manifest.LabelManagedBy] == manifest.ManagedBy
 	}
 	for _, desired := range [][]manifest.Object{{object(t, aConfigMap)}, nil} {
-		inventory, err := apply.ReadInventory(t.Context(), fake, "operator")
+		inventory, err := readInventory(t.Context(), fake, "operator")
 		if err != nil {
 			t.Fatal(err)
 		}

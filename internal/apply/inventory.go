@@ -1,11 +1,6 @@
 package apply
 
 import (
-	"context"
-	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,21 +12,4 @@ func inventoryRef(namespace string) Ref {
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 		NamespacedName:   types.NamespacedName{Namespace: namespace, Name: plan.InventoryName},
 	}
-}
-
-// ReadInventory returns the inventory that is stored in a namespace; nil on a new cluster. The error wraps
-// plan.ErrInventory if it cannot be decoded.
-func ReadInventory(ctx context.Context, c Client, namespace string) (plan.Inventory, error) {
-	stored, err := c.Get(ctx, inventoryRef(namespace))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read inventory: %w", err)
-	}
-	data, _, err := unstructured.NestedStringMap(stored.Object, "data")
-	if err != nil {
-		return nil, fmt.Errorf("read inventory: %w", err)
-	}
-	return plan.DecodeInventory(data)
 }

@@ -123,12 +123,12 @@ func LayerOf(dir string) (l Layer, ok bool) {
 }
 
 func matches(pattern, dir string) bool {
-	want, have := strings.Split(pattern, "/"), strings.Split(dir, "/")
-	if len(have) < len(want) {
+	want, got := strings.Split(pattern, "/"), strings.Split(dir, "/")
+	if len(got) < len(want) {
 		return false
 	}
 	for i, w := range want {
-		if ok, _ := path.Match(w, have[i]); !ok {
+		if ok, _ := path.Match(w, got[i]); !ok {
 			return false
 		}
 	}

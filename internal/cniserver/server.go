@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cnishim"
 	"github.com/cluster-network-operator/cno/internal/host/nsid"
+	"github.com/cluster-network-operator/cno/internal/panics"
 )
 
 const (
@@ -110,7 +111,7 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), maxTimeout))
 	defer cancel()
-	result, err := s.do(ctx, r)
+	result, err := s.guarded(ctx, r)
 	code := 0
 	if err != nil {
 		code = cniproto.AsError(err).Code
@@ -138,7 +139,18 @@ func (s *Server) Do(ctx context.Context, r cniproto.Request) (json.RawMessage, e
 	if !s.serving.Load() {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is starting")
 	}
-	return s.do(ctx, r)
+	return s.guarded(ctx, r)
+}
+
+// guarded executes a request. A panic is the error of this request alone: the record of its attachment stays, with which the next DEL or start cleans up.
+func (s *Server) guarded(ctx context.Context, r cniproto.Request) (result json.RawMessage, err error) {
+	err = panics.Catch(func(p *panics.Error) {
+		s.Log.Error("panic in a CNI request", "id", r.ID, "command", r.Command, "container", r.ContainerID, "interface", r.IfName, "panic", p.Value, "stack", string(p.Stack))
+	}, func() (err error) {
+		result, err = s.do(ctx, r)
+		return err
+	})
+	return result, err
 }
 
 // do executes a request.

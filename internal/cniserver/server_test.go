@@ -612,6 +612,19 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	}
 }
 
+func TestAPanicIsTheErrorOfItsRequest(t *testing.T) {
+	n := newNode(t)
+	n.netns("a")
+	n.toy.add = func(context.Context, Call) error { panic("boom") }
+	if got := n.ask(n.request(cniproto.Add, "a")); got.Error == nil || got.Error.Code != cniproto.CodeInternal || !strings.Contains(got.Error.Message, "panic: boom") || n.records() != 1 {
+		t.Errorf("%+v with %d records, which the cleanup needs", got.Error, n.records())
+	}
+	n.toy.add = nil
+	if got := n.ask(n.request(cniproto.Add, "a")); got.Error != nil || n.toy.counted("del") != 1 {
+		t.Errorf("the next ADD does not clean up and succeed: %+v", got.Error)
+	}
+}
+
 func TestSocketIsAccessibleToItsUserOnly(t *testing.T) {
 	n := newNode(t)
 	n.ask(n.request(cniproto.Status, "a")) // the server has started

@@ -8,10 +8,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-)
 
-// DefaultNamespace is the default namespace of the operator.
-const DefaultNamespace = "openshift-network-operator"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
 
 // Flags are the flags of the cluster. The zero value has the defaults.
 type Flags struct {
@@ -24,7 +23,7 @@ type Flags struct {
 // Add adds the flags to those of a command.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	f.addCluster(flags)
-	flags.StringVarP(&f.Namespace, "namespace", "n", DefaultNamespace, "namespace of the operator")
+	flags.StringVarP(&f.Namespace, "namespace", "n", status.OperatorNamespace, "namespace of the operator")
 }
 
 // AddForWorkloads adds the flags to those of a command for objects of users, which are in WorkloadNamespace.

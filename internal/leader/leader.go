@@ -18,13 +18,13 @@ import (
 
 // The duration of a lease, the time for which its holder tries to renew it before it stops, and the retry interval.
 const (
-	leaseDuration = 12 * time.Second
+	leaseDuration = 14 * time.Second
 	renewDeadline = 8 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// WriteLimit is the timeout of writes of the leader that are not canceled with its term: with renewDeadline it is shorter than
-// leaseDuration, so that an instance that lost the lease has ended its writes when another one begins.
+// WriteLimit is the timeout of writes of the leader that are not canceled with its term: with retryPeriod and renewDeadline, after which the term ends at the
+// latest, it is shorter than leaseDuration, so that an instance that lost the lease has ended its writes when another one begins.
 const WriteLimit = 3 * time.Second
 
 // Election has the parameters of Run. All fields are required.

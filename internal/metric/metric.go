@@ -11,8 +11,8 @@ import (
 // continues its counters. The error is that of the registry for a conflicting collector.
 func Registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)
-	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
-		if same, ok := have.ExistingCollector.(C); ok {
+	if existing, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if same, ok := existing.ExistingCollector.(C); ok {
 			return same, nil
 		}
 	}

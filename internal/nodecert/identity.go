@@ -91,6 +91,8 @@ func (i Identity) Check(certificate, key []byte, trusted certs.Bundle, now time.
 	switch {
 	case pair.Leaf.Subject.CommonName != i.Template.Subject.CommonName:
 		return nil, fmt.Errorf("the node's certificate is for %q", pair.Leaf.Subject.CommonName)
+	case now.Before(pair.Leaf.NotBefore):
+		return nil, fmt.Errorf("the node's certificate for %s is not valid before %s: the clock of the node is wrong", i.For, pair.Leaf.NotBefore.Format(time.RFC3339))
 	case now.After(pair.Leaf.NotAfter):
 		return nil, fmt.Errorf("the node's certificate for %s expired at %s", i.For, pair.Leaf.NotAfter.Format(time.RFC3339))
 	case !trusted.Trusts(pair.Leaf, now):

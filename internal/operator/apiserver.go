@@ -60,8 +60,8 @@ func (s Surroundings) Candidates() []facts.HostPort {
 }
 
 func contains(list []facts.HostPort, hp facts.HostPort) bool {
-	for _, have := range list {
-		if have == hp {
+	for _, existing := range list {
+		if existing == hp {
 			return true
 		}
 	}

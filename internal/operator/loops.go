@@ -92,6 +92,7 @@ func loops(s *shared) []loop.Spec {
 	}
 	further := &furthernetworks.Controller{
 		Namespace: finding.Namespace, Settings: workloads.multiNetwork, Metrics: furthernetworks.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(furthernetworks.Name),
+		Log: s.Log.With("controller", furthernetworks.Name),
 	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, OnConfiguration: s.network.Fire, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("controller", connectivitycheck.Name),

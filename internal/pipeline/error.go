@@ -3,7 +3,8 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/cluster-network-operator/cno/internal/panics"
 )
 
 // Stage names a stage of the pipeline.
@@ -50,27 +51,9 @@ func StageOf(err error) Stage {
 	return ""
 }
 
-// PanicError is the cause of an *Error when a provider or a component panicked. That is a bug in the operator.
-type PanicError struct {
-	// Value is the argument of panic.
-	Value any
-	// Stack is the stack of the goroutine, for the log.
-	Stack []byte
-}
-
-// Error reports a bug in the operator with the value of the panic.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("bug in the operator, please report it: panic: %v", e.Value)
-}
-
 // guard calls f, and turns a panic into an error after logging its stack.
-func (s *state) guard(stage Stage, component string, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p := &PanicError{Value: v, Stack: debug.Stack()}
-			s.log.Error("panic in a stage of the pipeline", "stage", string(stage), "component", component, "panic", v, "stack", string(p.Stack))
-			err = p
-		}
-	}()
-	return f()
+func (s *state) guard(stage Stage, component string, f func() error) error {
+	return panics.Catch(func(p *panics.Error) {
+		s.log.Error("panic in a stage of the pipeline", "stage", string(stage), "component", component, "panic", p.Value, "stack", string(p.Stack))
+	}, f)
 }

@@ -15,6 +15,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/panics"
 )
 
 // FuzzPipeline runs any two specifications through all stages: no stage may panic, the input may not change,
@@ -45,7 +46,7 @@ func holds(t *testing.T, next, prev *operatorv1.NetworkSpec) {
 	for _, in := range []Input{{Desired: next, Applied: prev, Cluster: f}, {Desired: next, Cluster: f}, {Desired: next, Applied: prev, Cluster: facts.Cluster{}}} {
 		res, err := reconcile(context.Background(), p, in)
 		for _, e := range []error{err, res.Refused} {
-			if bug, ok := errors.AsType[*PanicError](e); ok {
+			if bug, ok := errors.AsType[*panics.Error](e); ok {
 				t.Fatalf("panic: %v\n%s", bug.Value, bug.Stack)
 			}
 		}

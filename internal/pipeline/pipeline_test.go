@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/panics"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -85,7 +86,7 @@ func TestPanicsBecomeErrorsThatNameTheStage(t *testing.T) {
 		p := Pipeline{Registry: registry(), Log: slog.New(slog.NewTextHandler(&log, nil))}
 		p.Registry.Providers[0] = fakeprovider.Network{With: flannelTraits(), Panics: where}
 		_, err := p.Run(t.Context(), Input{Desired: spec(), Applied: spec(mtu(1500)), Cluster: cluster()}, Render)
-		bug, ok := errors.AsType[*PanicError](err)
+		bug, ok := errors.AsType[*panics.Error](err)
 		if !ok || StageOf(err) != want || !strings.Contains(err.Error(), "boom in "+where) || len(bug.Stack) == 0 {
 			t.Errorf("panic in %s: error %v", where, err)
 		}

@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -118,21 +117,4 @@ func (v view) problem(kind Problem) (string, bool, time.Duration) {
 		return "rollout is not making progress - " + describe(v.counted), true, 0
 	}
 	return "does not work on all nodes - " + describe(v.counted), true, 0
-}
-
-// States returns all states that this package decides, in the order of the documentation.
-func States() []State {
-	all := []State{
-		{Unavailable, reasonStartup, "the network has never been available, and is being installed; for a component the same"},
-		{Unavailable, reasonDown, "a critical DaemonSet of a component has had no available pod for 30 seconds, or none of its critical Deployments has"},
-	}
-	for _, s := range slices.Concat(progressingStates(), degradedStates()) {
-		all = append(all, s.State)
-	}
-	return append(all,
-		State{Degraded, reasonNoConfig, "there is no Network/cluster; only in the ClusterOperator, and at once"},
-		State{Noted, reasonNodesGone, "nodes do not answer: the message of Available=True names them"},
-		State{Degraded, reasonFamilies, "(only `NodeFactsDegraded`) nodes do not all have internal addresses of the same IP families"},
-		State{Noted, reasonKernels, "(only `NodeFactsAvailable`) nodes run different kernels: the message names them"},
-	)
 }

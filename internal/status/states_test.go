@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func section(t *testing.T, heading string) string {
 
 func TestStatesMatchTheDocumentation(t *testing.T) {
 	var want []string
-	for _, s := range States() {
+	for _, s := range states() {
 		want = append(want, fmt.Sprintf("| %s | `%s` | %s |", s.documented(), s.Reason, s.When))
 	}
 	var got []string
@@ -90,7 +91,7 @@ func TestEveryReasonHasOneWayOutInCodeAndDocumentation(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range States() {
+	for _, s := range states() {
 		if s.Effect == Degraded && !known[s.Reason] {
 			t.Errorf("there is no way out of %s", s.Reason)
 		}
@@ -168,4 +169,21 @@ func TestToolsUnderstandTheConditions(t *testing.T) {
 	if got := seen(3, 2, Decide(healthyCluster).Conditions); got != "InProgress" {
 		t.Errorf("an edit that was not looked at: tools see %s", got)
 	}
+}
+
+// states returns all states that the package decides, in the order of docs/status.md.
+func states() []State {
+	all := []State{
+		{Unavailable, reasonStartup, "the network has never been available, and is being installed; for a component the same"},
+		{Unavailable, reasonDown, "a critical DaemonSet of a component has had no available pod for 30 seconds, or none of its critical Deployments has"},
+	}
+	for _, s := range slices.Concat(progressingStates(), degradedStates()) {
+		all = append(all, s.State)
+	}
+	return append(all,
+		State{Degraded, reasonNoConfig, "there is no Network/cluster; only in the ClusterOperator, and at once"},
+		State{Noted, reasonNodesGone, "nodes do not answer: the message of Available=True names them"},
+		State{Degraded, reasonFamilies, "(only `NodeFactsDegraded`) nodes do not all have internal addresses of the same IP families"},
+		State{Noted, reasonKernels, "(only `NodeFactsAvailable`) nodes run different kernels: the message names them"},
+	)
 }

@@ -70,9 +70,9 @@ func specOf(profile *configv1.TLSSecurityProfile) configv1.TLSProfileSpec {
 func (s Settings) Apply(config *tls.Config) {
 	config.MinVersion = max(versions[s.MinVersion], tls.VersionTLS12)
 	config.CipherSuites = nil
-	for _, have := range tls.CipherSuites() {
-		if slices.Contains(s.CipherSuites, have.Name) {
-			config.CipherSuites = append(config.CipherSuites, have.ID)
+	for _, existing := range tls.CipherSuites() {
+		if slices.Contains(s.CipherSuites, existing.Name) {
+			config.CipherSuites = append(config.CipherSuites, existing.ID)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (s Settings) Usable() bool {
 	if s.IsZero() || s.MinVersion == string(configv1.VersionTLS13) {
 		return true
 	}
-	return slices.ContainsFunc(tls.CipherSuites(), func(have *tls.CipherSuite) bool { return slices.Contains(s.CipherSuites, have.Name) })
+	return slices.ContainsFunc(tls.CipherSuites(), func(existing *tls.CipherSuite) bool { return slices.Contains(s.CipherSuites, existing.Name) })
 }
 
 // IsZero reports whether servers use their own defaults.

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// pass is the request of a controller that always reconciles everything.
-var pass = reconcile.Request{}
+// everything is the request of a controller that always reconciles everything.
+var everything = reconcile.Request{}
 
 // Trigger requests reconciles of one controller, which watches its Source. The zero value is ready to use. Requests are
 // merged while one is pending.
@@ -38,10 +38,10 @@ func (t *Trigger) Fire() {
 		return
 	}
 	if t.Delay > 0 {
-		queue.AddAfter(pass, t.Delay)
+		queue.AddAfter(everything, t.Delay)
 		return
 	}
-	queue.Add(pass)
+	queue.Add(everything)
 }
 
 // Source returns the source for the controller.
@@ -52,7 +52,7 @@ func (t *Trigger) Source() source.Source {
 		pending := t.pending
 		t.mu.Unlock()
 		if pending {
-			queue.Add(pass)
+			queue.Add(everything)
 		}
 		return nil
 	})
@@ -65,6 +65,6 @@ func (t *Trigger) Handler() handler.EventHandler {
 			t.Fire()
 			return nil
 		}
-		return []reconcile.Request{pass}
+		return []reconcile.Request{everything}
 	})
 }

@@ -18,7 +18,9 @@ import (
 const mostPods = 50
 
 // Pages are the names of the pages whose documents need no parameter, in the order of the menu.
-func Pages() []string { return []string{"overview", "nodes", "paths", "change", "history", "hosts", "pods"} }
+func Pages() []string {
+	return []string{"overview", "nodes", "paths", "change", "history", "hosts", "pods"}
+}
 
 // Document returns the document of a page for GET /api/v1/PAGE, GET /api/v1/PAGE/NAME and cno ui PAGE -o json. query has the
 // parameters of the page. The error is page.ErrUnknown for a page that does not exist.

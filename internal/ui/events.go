@@ -118,7 +118,7 @@ type stream struct {
 
 // document writes the changes since the last document, if there are any.
 func (s *stream) document(doc any) error {
-	if nodes, is := doc.(page.Nodes); is {
+	if nodes, ok := doc.(page.Nodes); ok {
 		before := s.nodes
 		s.nodes = &nodes
 		if before != nil {

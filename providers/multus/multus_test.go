@@ -7,6 +7,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -68,6 +69,15 @@ func TestCannotBeEnabledOrDisabledInUse(t *testing.T) {
 		if tc.refused && (errs[0].Detail != want || errs[0].Field != "spec.disableMultiNetwork" || errs[0].Origin != RuleChange) {
 			t.Errorf("%s: %v", tc.why, errs)
 		}
+	}
+}
+
+// TestRequestedNetworks: definitions of default networks are in the namespace of the component, those of further networks in that of the pod.
+func TestRequestedNetworks(t *testing.T) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Annotations: map[string]string{wire.AnnotationNetworks: "a,default/b", wire.AnnotationDefault: "c"}}}
+	want := []client.ObjectKey{{Namespace: "tenant", Name: "a"}, {Namespace: "default", Name: "b"}, {Namespace: Namespace, Name: "c"}}
+	if diff := cmp.Diff(want, requestedNetworks(p)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -184,14 +184,12 @@ func usersOf(ctx context.Context, r client.Reader, networks map[client.ObjectKey
 // requestedNetworks returns the networks that a pod requests. It ignores invalid annotations, with which a pod gets no networks.
 func requestedNetworks(p *corev1.Pod) []client.ObjectKey {
 	var keys []client.ObjectKey
-	for _, annotation := range []string{selection.Annotation, wire.AnnotationDefault} {
-		selected, errs := selection.Parse(p.Annotations[annotation], p.Namespace)
-		if len(errs) > 0 {
-			continue
-		}
-		for _, s := range selected {
-			keys = append(keys, client.ObjectKey{Namespace: s.Namespace, Name: s.Name})
-		}
+	selected, _ := selection.Parse(p.Annotations[selection.Annotation], p.Namespace)
+	if fallback, _ := selection.ParseDefault(p.Annotations[wire.AnnotationDefault], Namespace); fallback != nil {
+		selected = append(selected, *fallback)
+	}
+	for _, s := range selected {
+		keys = append(keys, client.ObjectKey{Namespace: s.Namespace, Name: s.Name})
 	}
 	return keys
 }

@@ -60,8 +60,9 @@ func run(t *testing.T, spec *operatorv1.NetworkSpec, reader client.Reader, f fac
 	return nil
 }
 
-// some are networks of every kind.
+// some has networks of every kind, and their policies.
 func some(s *operatorv1.NetworkSpec) {
+	s.UseMultiNetworkPolicy = new(true)
 	s.MultiNetwork = &operatorv1.MultiNetworkConfig{
 		NamespaceIsolation: new(false), GlobalNamespaces: []string{"shared"}, Attachments: operatorv1.AttachmentsRestricted,
 		Restricted: &operatorv1.RestrictedAttachments{Masters: []string{"eth1"}},
@@ -132,7 +133,7 @@ func TestDaemonsReadTheSettings(t *testing.T) {
 	got, _ := configOfDaemons(t, run(t, specification(some), nil, cluster()))
 	want := agentconfig.Default()
 	want.NamespaceIsolation, want.GlobalNamespaces, want.Attachments, want.Masters = false, []string{"shared"}, agentconfig.Restricted, []string{"eth1"}
-	want.ReservedPlugins = []string{"calico"}
+	want.Policies, want.ReservedPlugins = true, []string{"calico"}
 	want.ReservedBridges, want.ReservedNetworks = []string{"cni0"}, []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)

@@ -35,10 +35,9 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 	out := spec.DeepCopy()
 	c, before := settings(out).DeepCopy(), settings(prev)
 	out.DefaultNetwork.OVNKubernetesConfig = c
-	ipsec, _ := ipsecOverhead(spec)
 
 	c.IPsecConfig = defaultIPsec(c.IPsecConfig)
-	c.MTU = defaultMTU(c, before, f, hasIPv6(spec), ipsec)
+	c.MTU = defaultMTU(spec, before, f)
 	if m := mtumigration.Announced(spec); m != nil && before.MTU != nil {
 		c.MTU = new(mtumigration.Filled(*m, *before.MTU, f.MTUMigration))
 	}
@@ -76,13 +75,15 @@ func audit(spec *operatorv1.NetworkSpec) agentconfig.Audit {
 	return agentconfig.Audit{RateLimit: *a.RateLimit, MaxFileSize: *a.MaxFileSize, MaxLogFiles: *a.MaxLogFiles, Destination: a.Destination, Facility: a.SyslogFacility}
 }
 
-// defaultMTU returns the MTU of the nodes minus the overhead of Geneve and IPsec. It returns nil while the nodes' MTU is unknown: the pipeline waits for it.
-func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster, ipv6 bool, ipsec int) *uint32 {
-	if set := firstSet(c.MTU, before.MTU); set != nil {
+// defaultMTU returns the MTU of the nodes minus the overhead of Geneve and IPsec, and with IPsec at most what every node encrypts. It returns nil while the
+// nodes' MTU is unknown: the pipeline waits for it.
+func defaultMTU(spec *operatorv1.NetworkSpec, before *osv1.OVNKubernetesConfig, f facts.Cluster) *uint32 {
+	if set := firstSet(settings(spec).MTU, before.MTU); set != nil {
 		return set
 	}
-	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(smallestMTU(ipv6)) {
-		return new(uint32(min(mtu, maxMTU)))
+	ipsec, _ := ipsecOverhead(spec)
+	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(smallestMTU(hasIPv6(spec))) {
+		return new(uint32(min(mtu, maxDefaultMTU(spec))))
 	}
 	return nil
 }

@@ -150,16 +150,20 @@ func TestTheMTULeavesRoomForIPsec(t *testing.T) {
 	for _, tc := range []struct {
 		why       string
 		mode      osv1.IPsecMode
+		hosts     int
 		byDefault uint32
 		most      uint32
 	}{
-		{"none", osv1.IPsecModeDisabled, 1400, 1442},
-		{"the administrator's, by the kernel", osv1.IPsecModeExternal, 1354, 1396},
-		{"by the kernel or by charon", osv1.IPsecModeFull, 1354, 1369},
+		{"none", osv1.IPsecModeDisabled, 1500, 1400, 1442},
+		{"the administrator's, by the kernel", osv1.IPsecModeExternal, 1500, 1354, 1396},
+		{"the administrator's, with jumbo frames", osv1.IPsecModeExternal, 9000, 8854, 8896},
+		{"by the kernel or by charon, which encrypts 1,400 bytes, of which Geneve needs 58", osv1.IPsecModeFull, 1500, 1342, 1369},
+		{"jumbo frames do not help charon; an explicit MTU is for nodes whose kernel encrypts", osv1.IPsecModeFull, 9000, 1342, 8869},
+		{"links that carry less than charon", osv1.IPsecModeFull, 1480, 1334, 1349},
 	} {
 		spec := network(nil)
 		spec.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{IPsecConfig: &osv1.IPsecConfig{Mode: tc.mode}}
-		known := facts.Cluster{HostMTU: 1500}
+		known := facts.Cluster{HostMTU: tc.hosts}
 		filled := New().Default(spec, nil, known)
 		if mtu := *filled.DefaultNetwork.OVNKubernetesConfig.MTU; mtu != tc.byDefault {
 			t.Errorf("%s: the default MTU is %d", tc.why, mtu)
@@ -169,6 +173,27 @@ func TestTheMTULeavesRoomForIPsec(t *testing.T) {
 			if errs := New().CheckLinks(filled, known); (len(errs) == 0) != valid {
 				t.Errorf("%s: MTU %d: %v", tc.why, mtu, errs)
 			}
+		}
+	}
+}
+
+// TestTheDefaultMTUIsKeptWhenIPsecIsEnabled: pods keep the MTU that the network began with; nodes whose ESP does not carry it are reported.
+func TestTheDefaultMTUIsKeptWhenIPsecIsEnabled(t *testing.T) {
+	for _, tc := range []struct {
+		why           string
+		given, before *uint32
+		want          uint32
+	}{
+		{"that of a network without IPsec", nil, new(uint32(1369)), 1369},
+		{"that of a former version", nil, new(uint32(1354)), 1354},
+		{"an explicit one of a new network", new(uint32(8854)), nil, 8854},
+		{"an explicit one of a network in use", new(uint32(1360)), new(uint32(1342)), 1360},
+	} {
+		spec, applied := network(nil), network(nil)
+		spec.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{MTU: tc.given, IPsecConfig: &osv1.IPsecConfig{Mode: osv1.IPsecModeFull}}
+		applied.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{MTU: tc.before}
+		if got := *New().Default(spec, applied, facts.Cluster{HostMTU: 9000}).DefaultNetwork.OVNKubernetesConfig.MTU; got != tc.want {
+			t.Errorf("%s: the MTU is %d, want %d", tc.why, got, tc.want)
 		}
 	}
 }

@@ -15,8 +15,9 @@ type turn struct {
 
 // next decides which DaemonSets may be changed now.
 //
-// A newer ovn-controller understands the output of an older ovn-northd, but not the reverse: in an upgrade nodes are first, in a downgrade masters. When a
-// pool grows, nodes are first, too: nodes that do not know the new part do not reach its blocks, so that no node may get one before.
+// A newer ovn-controller understands the output of an older ovn-northd, but not the reverse: in an upgrade nodes are first, in a downgrade masters. When
+// pools change, nodes are first, too: nodes that do not know the new part of a pool, or the pool of another family, do not reach its blocks, so that no node may
+// get one before. When a family is removed, the order does not matter.
 func next(master, node operandorder.Set, release, pools string) turn {
 	if !master.Exists || !node.Exists {
 		return turn{}
@@ -34,7 +35,7 @@ func next(master, node operandorder.Set, release, pools string) turn {
 		return turn{}
 	}
 	if master.Annotations[poolsAnnotation] != pools && (node.Annotations[poolsAnnotation] != pools || !node.Done()) {
-		return holdMaster(node, "the larger pool")
+		return holdMaster(node, "the changed pools")
 	}
 	return turn{}
 }

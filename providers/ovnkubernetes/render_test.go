@@ -163,7 +163,10 @@ func TestOneDaemonSetWaitsForTheOther(t *testing.T) {
 		{"versions that cannot be compared", nil, "main", "", ""},
 		{"a pool grows: nodes are first", func(master, node *appsv1.DaemonSet) {
 			master.Annotations[poolsAnnotation], node.Annotations[poolsAnnotation] = "10.128.0.0/15/23", "10.128.0.0/15/23"
-		}, "v1.2.0", masterName, "waits for the larger pool of ovnkube"},
+		}, "v1.2.0", masterName, "OVN-Kubernetes waits for the changed pools of ovnkube on 0 of 3 nodes before it replaces ovnkube-master"},
+		{"a family is removed: likewise, and no pool is larger", func(master, node *appsv1.DaemonSet) {
+			master.Annotations[poolsAnnotation], node.Annotations[poolsAnnotation] = "10.128.0.0/13/23,fd01::/48/64", "10.128.0.0/13/23,fd01::/48/64"
+		}, "v1.2.0", masterName, "waits for the changed pools of ovnkube"},
 		{"... and masters when all nodes know it", func(master, _ *appsv1.DaemonSet) { master.Annotations[poolsAnnotation] = "10.128.0.0/15/23" }, "v1.2.0", "", ""},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

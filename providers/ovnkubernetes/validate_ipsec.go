@@ -7,6 +7,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/api/rules"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
 // validateIPsec returns every error in the settings of IPsec. An object without a mode means Full, as in early versions of the API.
@@ -58,23 +59,24 @@ func defaultIPsec(c *osv1.IPsecConfig) *osv1.IPsecConfig {
 	return out
 }
 
-// Maximum overhead of IPsec over IPv4.
-const (
-	// ipsecKernel is the overhead of the kernel's ESP in transport mode: the figure of OpenShift.
-	ipsecKernel = 46
-	// ipsecUserspace is the overhead of charon's own ESP, on nodes whose kernel does not support it.
-	ipsecUserspace = 73
-)
-
 // ipsecOverhead returns the reserve of the default MTU for IPsec, and the overhead that links must support. The reserve is that of OpenShift, which together
 // with the reserve for Geneve is enough for both kinds of ESP. In mode Full, links must support both: a node of the other kind may join.
 func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
 	c := settings(spec).IPsecConfig
 	switch {
 	case wantsIPsec(spec):
-		return ipsecKernel, ipsecUserspace
+		return agentconfig.KernelESPOverhead, agentconfig.UserspaceESPOverhead
 	case c != nil && c.Mode == osv1.IPsecModeExternal:
-		return ipsecKernel, ipsecKernel
+		return agentconfig.KernelESPOverhead, agentconfig.KernelESPOverhead
 	}
 	return 0, 0
+}
+
+// maxDefaultMTU returns the maximum of the default MTU of pods. In mode Full it is what charon's ESP encrypts, so that a cluster with defaults loses no packets
+// of nodes whose kernel has no ESP; which nodes these are is not known before the network is installed. In mode External, charon encrypts nothing.
+func maxDefaultMTU(spec *operatorv1.NetworkSpec) int {
+	if wantsIPsec(spec) {
+		return agentconfig.UserspaceESPPacket - geneve
+	}
+	return maxMTU
 }

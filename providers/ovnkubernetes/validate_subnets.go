@@ -17,12 +17,13 @@ type subnet struct {
 	name   string // for messages
 	text   string
 	chosen bool // set by the user, not a default
+	fixed  bool // cannot be set to another network
 	six    bool // IPv6
 	prefix netip.Prefix
 }
 
-// validateSubnets validates the join and the transit subnet. No packet has their addresses in this version, but a pool that overlaps one cannot be moved once
-// the network is in use, and other versions need them. Defaults are validated like user settings.
+// validateSubnets validates the join, the transit and the masquerade subnet. No packet has addresses of the first two in this version, but a pool that overlaps
+// one cannot be moved once the network is in use, and other versions need them. Defaults are validated like user settings.
 func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	c := settings(spec)
 	v4, v6 := orZero(c.IPv4), orZero(c.IPv6)
@@ -47,6 +48,10 @@ func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	}
 	for _, s := range subnets {
 		errs = append(errs, s.validate(spec.ClusterNetwork)...)
+	}
+	subnets = append(subnets, fixedSubnet("ipv4", "v4InternalMasqueradeSubnet", masquerade))
+	if hasIPv6(spec) {
+		subnets = append(subnets, fixedSubnet("ipv6", "v6InternalMasqueradeSubnet", masquerade6))
 	}
 	return append(errs, validateOverlaps(spec, subnets)...)
 }
@@ -75,6 +80,13 @@ func subnetOf(path *field.Path, name, text, standard string) subnet {
 	if p, err := netaddr.ParseCIDR(s.text); err == nil {
 		s.prefix = p
 	}
+	return s
+}
+
+// fixedSubnet returns the masquerade subnet of a family, which cannot be changed in this version.
+func fixedSubnet(family, name, text string) subnet {
+	s := subnetOf(configPath.Child("gatewayConfig", family, "internalMasqueradeSubnet"), name, "", text)
+	s.fixed = true
 	return s
 }
 
@@ -147,9 +159,12 @@ func (s subnet) against(path *field.Path, cidr string, refuse func(at *field.Pat
 	if err != nil || !s.prefix.IsValid() || !pool.Masked().Overlaps(s.prefix) {
 		return
 	}
-	if s.chosen {
+	switch {
+	case s.chosen:
 		refuse(s.path, s.text, s, path.String(), cidr, "choose another network")
-		return
+	case s.fixed:
+		refuse(path, cidr, s, path.String(), cidr, "choose another pool")
+	default:
+		refuse(path, cidr, s, path.String(), cidr, fmt.Sprintf("choose another pool, or set %s to a network that is not in use", s.path))
 	}
-	refuse(path, cidr, s, path.String(), cidr, fmt.Sprintf("choose another pool, or set %s to a network that is not in use", s.path))
 }

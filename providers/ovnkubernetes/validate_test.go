@@ -155,6 +155,20 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"an IPv6 pool where the join subnet is by default", "spec.clusterNetwork[1].cidr", "ovn-internal-subnet-overlap", "ipv6.internalJoinSubnet", network(func(s *operatorv1.NetworkSpec) {
 			s.ClusterNetwork = append(s.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: "fd98::/48", HostPrefix: 64})
 		})},
+		{"a pool around the masquerade subnet, which cannot move", "spec.clusterNetwork[0].cidr", "ovn-internal-subnet-overlap", "whole or subset of v4InternalMasqueradeSubnet CIDR 169.254.169.0/29 is already in use: CIDRs 169.0.0.0/8 (spec.clusterNetwork[0].cidr) and 169.254.169.0/29 overlap; choose another pool",
+			pools(operatorv1.ClusterNetworkEntry{CIDR: "169.0.0.0/8", HostPrefix: 23})},
+		{"Services around it", "spec.serviceNetwork[0]", "ovn-internal-subnet-overlap", "overlap; choose another pool", network(func(s *operatorv1.NetworkSpec) { s.ServiceNetwork = []string{"169.0.0.0/8"} })},
+		{"a join subnet around it", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-overlap", "CIDRs 169.254.169.0/29 (v4InternalMasqueradeSubnet) and 169.0.0.0/8 overlap; choose another network", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "169.0.0.0/8"})},
+		{"a transit subnet around it", own + "ipv4.internalTransitSwitchSubnet", "ovn-internal-subnet-overlap", "(v4InternalMasqueradeSubnet)", four(osv1.IPv4OVNKubernetesConfig{InternalTransitSwitchSubnet: "169.0.0.0/8"})},
+		{"an IPv6 pool around the masquerade subnet", "spec.clusterNetwork[1].cidr", "ovn-internal-subnet-overlap", "and fd69::/125 overlap; choose another pool", network(func(s *operatorv1.NetworkSpec) {
+			s.ClusterNetwork = append(s.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: "fd69::/48", HostPrefix: 64})
+		})},
+		{"Services with fd69::5, which a pod sees as itself", "spec.serviceNetwork[1]", "ovn-internal-subnet-overlap", "v6InternalMasqueradeSubnet CIDR fd69::/125", func() *operatorv1.NetworkSpec {
+			s := dual(func(*osv1.OVNKubernetesConfig) {})
+			s.ServiceNetwork[1] = "fd69::/112"
+			return s
+		}()},
+		{"an IPv6 join subnet around it, by its former field", own + "v6InternalSubnet", "ovn-internal-subnet-overlap", "CIDRs fd69::/125 (v6InternalMasqueradeSubnet)", dual(func(c *osv1.OVNKubernetesConfig) { c.V6InternalSubnet = "fd69::/64" })},
 		{"two values for one subnet", own + "v6InternalSubnet", "ovn-internal-subnet-alias", "must be same as v6InternalJoinSubnet fd90::/64", dual(func(c *osv1.OVNKubernetesConfig) {
 			c.V6InternalSubnet, c.IPv6 = "fd91::/64", &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd90::/64"}
 		})},

@@ -47,24 +47,6 @@ func cno(t *testing.T, status int, input string, words []string, args ...string)
 	}
 }
 
-// talk makes a pod send ten echo requests and ten HTTP requests a second to another one. The returned function stops them, and fails the
-// test if a request was lost.
-func talk(t *testing.T, from, to *corev1.Pod) (end func()) {
-	t.Helper()
-	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
-nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 http://%[1]s:8080/hostname && echo ok || echo lost; sleep 0.1; done' >/tmp/http 2>&1 &`, to.Status.PodIP)
-	if _, err := lab.Exec(t.Context(), from, start); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		out, err := lab.Exec(t.Context(), from, "touch /tmp/end; kill -INT $(cat /tmp/pid); sleep 1; cat /tmp/ping; echo asked: $(grep -c ok /tmp/http) lost: $(grep -c lost /tmp/http)")
-		if err != nil || !strings.Contains(out, " 0% packet loss") || !strings.HasSuffix(out, " lost: 0") {
-			t.Errorf("%s to %s: %v\n%s", from.Spec.NodeName, to.Spec.NodeName, err, out)
-		}
-		t.Logf("%s to %s:\n%s", from.Spec.NodeName, to.Spec.NodeName, out)
-	}
-}
-
 func TestOnlyGrowthIsAdmitted(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
@@ -91,7 +73,7 @@ func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
 	one, two, three := pods["cp-0"], pods["worker-0"], pods["worker-1"]
 	var ends []func()
 	for _, pair := range [][2]*corev1.Pod{{one, two}, {two, three}, {three, one}} {
-		ends = append(ends, talk(t, pair[0], pair[1]))
+		ends = append(ends, lab.Talk(t, pair[0], pair[1].Status.PodIP))
 	}
 	cno(t, 0, network(t, "10.244.0.0/16", "10.244.0.0/15"), nil, "apply", "-f", "-", "--force-conflicts")
 	if _, err := lab.Kubectl(t.Context(), "-n", kit.OperatorNamespace, "delete", "pods", "--all", "--grace-period=0", "--force"); err != nil {

@@ -119,6 +119,18 @@ func remove(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
+// attached waits until a node has exactly this number of sandboxes with further networks, and of addresses of bridgeLocal.
+func attached(t *testing.T, node string, limit time.Duration, number int) {
+	t.Helper()
+	kit.Eventually(t, limit, "each pod of "+node+" has its networks, and no other address is assigned", func(ctx context.Context) error {
+		out, err := lab.Lab(ctx, "exec", node, "--", "sh", "-c", "ls /var/lib/cni/networks/local | grep -c 198; ls /var/lib/cno/multus/sandboxes | grep -c json; true")
+		if err == nil && strings.Join(strings.Fields(out), " ") != fmt.Sprint(number, number) {
+			err = fmt.Errorf("addresses and sandboxes: %s", out)
+		}
+		return err
+	})
+}
+
 // left fails the test if objects of further networks are left on a node.
 func left(t *testing.T, node string) {
 	t.Helper()

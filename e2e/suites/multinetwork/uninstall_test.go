@@ -15,7 +15,7 @@ func TestUninstallationWithAttachedPods(t *testing.T) {
 	ns := lab.Namespace(t)
 	define(t, ns, "link", `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"10.90.1.64/28"}}`)
 	define(t, ns, "leased", `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`)
-	define(t, ns, "local", `{"cniVersion":"1.0.0","plugins":[{"type":"bridge","bridge":"br-local","ipam":{"type":"host-local","subnet":"198.51.100.0/24"}}]}`)
+	define(t, ns, "local", bridgeLocal)
 	a := run(t, asking(ns, "a", "worker-0", "link,leased,local"))
 	b := run(t, asking(ns, "b", "worker-1", "link,leased,local"))
 	if err := lab.Ping(t.Context(), a, outside4); err != nil {

@@ -177,7 +177,7 @@ func (s *fixture) findImage(ctx context.Context) error {
 	if s.image != "" {
 		return nil
 	}
-	d, err := s.api.AppsV1().Deployments(s.operator).Get(ctx, "network-operator", metav1.GetOptions{})
+	d, err := s.api.AppsV1().Deployments(s.operator).Get(ctx, status.OperatorDeployment, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("find the operator's image (or give --image): %w", err)
 	}

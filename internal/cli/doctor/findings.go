@@ -80,7 +80,7 @@ func without(objects []map[string]any, drop bool) []map[string]any {
 		return objects
 	}
 	return slices.DeleteFunc(slices.Clone(objects), func(o map[string]any) bool {
-		return name(o) == operatorDeployment || strings.HasPrefix(name(o), operatorDeployment+"-")
+		return name(o) == status.OperatorDeployment || strings.HasPrefix(name(o), status.OperatorDeployment+"-")
 	})
 }
 

@@ -15,14 +15,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// operatorDeployment is the Deployment of the operator.
-const operatorDeployment = "network-operator"
-
 // operatorFindings reports an operator that does not work. Its published conditions may then be out of date.
 func operatorFindings(f *collected, namespace string, now time.Time) []Finding {
 	what := "the operator does not work: nothing is repaired, and the published state may be out of date"
-	key := namespace + "/" + operatorDeployment
-	deployment, read := f.named(namespace+"/deployments", operatorDeployment)
+	key := namespace + "/" + status.OperatorDeployment
+	deployment, read := f.named(namespace+"/deployments", status.OperatorDeployment)
 	if !read {
 		return nil // listed as not whole
 	}
@@ -30,7 +27,7 @@ func operatorFindings(f *collected, namespace string, now time.Time) []Finding {
 		return []Finding{{Critical, what, "Deployment " + key + " does not exist", "install the operator: kubectl apply -k config/default"}}
 	}
 	if replicas, set, _ := unstructured.NestedInt64(deployment, "spec", "replicas"); set && replicas == 0 {
-		return []Finding{{Critical, what, "Deployment " + key + " is scaled to 0", fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", namespace, operatorDeployment)}}
+		return []Finding{{Critical, what, "Deployment " + key + " is scaled to 0", fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", namespace, status.OperatorDeployment)}}
 	}
 	if available, _, _ := unstructured.NestedInt64(deployment, "status", "availableReplicas"); available == 0 {
 		return []Finding{{Critical, what, "Deployment " + key + " has no available pod" + podCauses(f.objects[namespace+"/pods"], now), fmt.Sprintf("kubectl -n %s describe pods; their logs are in the archive", namespace)}}
@@ -41,10 +38,10 @@ func operatorFindings(f *collected, namespace string, now time.Time) []Finding {
 	last := status.Renewed(f.lease)
 	switch {
 	case last.IsZero():
-		return []Finding{{Critical, what, fmt.Sprintf("no replica holds Lease %s/%s", namespace, status.LeaseName), fmt.Sprintf("kubectl -n %s logs deployment/%s shows why none can take it", namespace, operatorDeployment)}}
+		return []Finding{{Critical, what, fmt.Sprintf("no replica holds Lease %s/%s", namespace, status.LeaseName), fmt.Sprintf("kubectl -n %s logs deployment/%s shows why none can take it", namespace, status.OperatorDeployment)}}
 	case now.Sub(last) > status.LeaseStale:
 		return []Finding{{Critical, what, fmt.Sprintf("Lease %s/%s was last renewed at %s", namespace, status.LeaseName, last.UTC().Format(time.RFC3339)),
-			fmt.Sprintf("kubectl -n %s logs deployment/%s shows why; then kubectl -n %[1]s rollout restart deployment/%[2]s", namespace, operatorDeployment)}}
+			fmt.Sprintf("kubectl -n %s logs deployment/%s shows why; then kubectl -n %[1]s rollout restart deployment/%[2]s", namespace, status.OperatorDeployment)}}
 	}
 	return nil
 }
@@ -52,7 +49,7 @@ func operatorFindings(f *collected, namespace string, now time.Time) []Finding {
 // isSpare reports whether the operator's Deployment lacks only replicas for which there is no further control-plane node, while one
 // works: their host ports require different nodes.
 func isSpare(f *collected, namespace string, nodes []map[string]any) bool {
-	deployment, _ := f.named(namespace+"/deployments", operatorDeployment)
+	deployment, _ := f.named(namespace+"/deployments", status.OperatorDeployment)
 	desired, available, _ := counts("deployments", deployment)
 	places := int64(0)
 	for _, o := range nodes {
@@ -70,7 +67,7 @@ func isSpare(f *collected, namespace string, nodes []map[string]any) bool {
 func scheduled(objects []map[string]any) []map[string]any {
 	return slices.DeleteFunc(slices.Clone(objects), func(o map[string]any) bool {
 		node, _, _ := unstructured.NestedString(o, "spec", "nodeName")
-		return node == "" && strings.HasPrefix(name(o), operatorDeployment+"-")
+		return node == "" && strings.HasPrefix(name(o), status.OperatorDeployment+"-")
 	})
 }
 

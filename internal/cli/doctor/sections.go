@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 )
 
 // resource returns a resource by group, version and name.
@@ -25,12 +27,9 @@ var (
 	multiPolicies  = resource("k8s.cni.cncf.io", "v1beta1", "multi-networkpolicies")
 )
 
-// others are the namespaces of controllers' operands that belong to no network.
-var others = []string{"openshift-host-network", "openshift-multus"}
-
-// namespaces returns the namespace of the operator and those of operands.
+// namespaces returns the namespace of the operator, those of operands, and that of the reports about host networks.
 func (c *collector) namespaces() []string {
-	all := append(append(c.operands.Names(nil), c.namespace), others...)
+	all := append(c.operands.Names(nil), c.namespace, nodereport.Namespace)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -7,6 +7,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // TestAReplicaWithoutAControlPlaneNodeIsNoProblem: the Deployment has two replicas, which cannot share a node.
@@ -21,7 +23,7 @@ func TestAReplicaWithoutAControlPlaneNodeIsNoProblem(t *testing.T) {
 		}
 	}
 	pending := map[string]any{
-		"metadata": map[string]any{"name": operatorDeployment + "-b", "namespace": ns, "creationTimestamp": now.Add(-time.Hour).UTC().Format(time.RFC3339)},
+		"metadata": map[string]any{"name": status.OperatorDeployment + "-b", "namespace": ns, "creationTimestamp": now.Add(-time.Hour).UTC().Format(time.RFC3339)},
 		"status": map[string]any{"phase": "Pending", "conditions": []any{map[string]any{
 			"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available: 1 node(s) didn't have free ports",
 			"lastTransitionTime": now.Add(-time.Hour).UTC().Format(time.RFC3339)}}},
@@ -42,13 +44,13 @@ func TestAReplicaWithoutAControlPlaneNodeIsNoProblem(t *testing.T) {
 					section{resource: nodes}.name(): tc.nodes,
 					ns + "/pods":                    {pending},
 					ns + "/deployments": {{
-						"metadata": map[string]any{"name": operatorDeployment, "namespace": ns},
+						"metadata": map[string]any{"name": status.OperatorDeployment, "namespace": ns},
 						"spec":     map[string]any{"replicas": int64(2)}, "status": map[string]any{"availableReplicas": tc.available},
 					}},
 				},
 			}
 			all := evaluate(f, ns, now)
-			if got := hasFinding(all, operatorDeployment); got != tc.findings {
+			if got := hasFinding(all, status.OperatorDeployment); got != tc.findings {
 				t.Errorf("findings about the operator: %t, want %t\n%s", got, tc.findings, fmt.Sprint(all))
 			}
 		})

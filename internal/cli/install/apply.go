@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // pollInterval is the interval at which the operator's Deployment is read.
@@ -131,8 +132,8 @@ func (a applier) running(ctx context.Context) error {
 // state reports whether all replicas of the operator run, and describes the missing ones.
 func (a applier) state(ctx context.Context) (done bool, state string, err error) {
 	var d appsv1.Deployment
-	if err := a.cluster.Client.Get(ctx, client.ObjectKey{Namespace: a.cluster.Namespace, Name: deployment}, &d); err != nil {
-		return false, "", fmt.Errorf("read Deployment %s: %w", deployment, err)
+	if err := a.cluster.Client.Get(ctx, client.ObjectKey{Namespace: a.cluster.Namespace, Name: status.OperatorDeployment}, &d); err != nil {
+		return false, "", fmt.Errorf("read Deployment %s: %w", status.OperatorDeployment, err)
 	}
 	desired := int32(1)
 	if d.Spec.Replicas != nil {

@@ -18,13 +18,11 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// The operator's Deployment, and the prefix of the ConfigMap of its images, which no other operator has.
-const (
-	deployment  = "network-operator"
-	imageConfig = "network-operator-images"
-)
+// imageConfig is the prefix of the name of the ConfigMap of the operator's images, which no other operator has.
+const imageConfig = "network-operator-images"
 
 // controlPlane is the label of control-plane nodes.
 const controlPlane = "node-role.kubernetes.io/control-plane"
@@ -89,12 +87,12 @@ func (f *found) readPermissions(ctx context.Context, cluster preview.Cluster) er
 
 func (f *found) readOperator(ctx context.Context, cluster preview.Cluster) error {
 	var d appsv1.Deployment
-	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: deployment}, &d)
+	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: status.OperatorDeployment}, &d)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read Deployment %s: %w", deployment, err)
+		return fmt.Errorf("read Deployment %s: %w", status.OperatorDeployment, err)
 	}
 	f.operator = &d
 	for _, c := range d.Spec.Template.Spec.Containers {

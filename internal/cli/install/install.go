@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/release"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // options are the command-line options.
@@ -79,8 +80,8 @@ func (o *options) open(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("--images: %w", err)
 	}
-	if o.cluster.Namespace != kubeconfig.DefaultNamespace {
-		return target{}, fmt.Errorf("--namespace %s: the manifests install the operator in %s, and nowhere else", o.cluster.Namespace, kubeconfig.DefaultNamespace)
+	if o.cluster.Namespace != status.OperatorNamespace {
+		return target{}, fmt.Errorf("--namespace %s: the manifests install the operator in %s, and nowhere else", o.cluster.Namespace, status.OperatorNamespace)
 	}
 	config, err := o.cluster.Config()
 	if err != nil {

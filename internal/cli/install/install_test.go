@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	built "github.com/cluster-network-operator/cno/internal/image"
-	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
@@ -42,7 +42,7 @@ func call(t *testing.T, file string, cmd *cobra.Command, args ...string) (string
 }
 
 func key() client.ObjectKey {
-	return client.ObjectKey{Namespace: kubeconfig.DefaultNamespace, Name: deployment}
+	return client.ObjectKey{Namespace: status.OperatorNamespace, Name: status.OperatorDeployment}
 }
 
 func operator(t *testing.T, server *apitest.Server) *appsv1.Deployment {
@@ -168,7 +168,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 	t.Helper()
 	file := server.Kubeconfig
 	// It stays until the server ends: there is no controller that ends namespaces.
-	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kubeconfig.DefaultNamespace}}); err != nil {
+	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: status.OperatorNamespace}}); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{controlPlane: ""}}})
@@ -211,7 +211,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 	}
 	ready(corev1.ConditionFalse)
 
-	foreign := controller(kubeconfig.DefaultNamespace, deployment)
+	foreign := controller(status.OperatorNamespace, status.OperatorDeployment)
 	if err := server.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}

@@ -23,11 +23,8 @@ import (
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
-// The names of the objects to read.
-const (
-	operatorDeployment  = "network-operator"
-	clusterOperatorName = "network"
-)
+// clusterOperatorName is the name of the operator's ClusterOperator.
+const clusterOperatorName = "network"
 
 // open creates a client for a cluster and the clock of its API server.
 func open(config *rest.Config, now func() time.Time) (client.Reader, *kubeconfig.Clock, error) {
@@ -59,7 +56,7 @@ func gather(ctx context.Context, c client.Reader, namespace string) (found, erro
 	var errs [5]error
 	operator, lease, own, cluster := &appsv1.Deployment{}, &coordinationv1.Lease{}, &corev1.ConfigMap{}, &configv1.ClusterOperator{}
 	var exists bool
-	if exists, errs[0] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: operatorDeployment}, operator); exists {
+	if exists, errs[0] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: decided.OperatorDeployment}, operator); exists {
 		f.operator = operator
 	}
 	if exists, errs[1] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: decided.LeaseName}, lease); exists {

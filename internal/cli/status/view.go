@@ -182,7 +182,7 @@ func operatorRow(f found, now time.Time) Component {
 		c.Message = fmt.Sprintf("no permission to read %s; run the command as a user with that permission", strings.Join(f.unreadable, ", "))
 	case d == nil:
 		c.Available, c.Reason = "False", "NotInstalled"
-		c.Message = fmt.Sprintf("Deployment %s/%s does not exist; conditions may be out of date", f.namespace, operatorDeployment)
+		c.Message = fmt.Sprintf("Deployment %s/%s does not exist; conditions may be out of date", f.namespace, decided.OperatorDeployment)
 	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
 		c.Available, c.Reason = "False", "ScaledToZero"
 		c.Message = fmt.Sprintf("Deployment %[1]s/%[2]s is scaled to 0; conditions may be out of date. Run: kubectl -n %[1]s scale deployment %[2]s --replicas=1", d.Namespace, d.Name)
@@ -211,7 +211,7 @@ func (c *Component) led(f found, now time.Time) {
 		text = fmt.Sprintf("Lease %s/%s was last renewed at %s", f.namespace, decided.LeaseName, last.UTC().Format(time.RFC3339))
 	}
 	c.Available, c.Reason = "False", "NoLeader"
-	c.Message = fmt.Sprintf("%s; conditions may be out of date. Run: kubectl -n %s logs deployment/%s", text, f.namespace, operatorDeployment)
+	c.Message = fmt.Sprintf("%s; conditions may be out of date. Run: kubectl -n %s logs deployment/%s", text, f.namespace, decided.OperatorDeployment)
 }
 
 // operatorSince returns the time of the last transition of the operator's row: an operator that does not work has stopped at

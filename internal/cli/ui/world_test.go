@@ -32,7 +32,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
-	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -40,7 +39,7 @@ import (
 )
 
 const (
-	operator = kubeconfig.DefaultNamespace
+	operator = status.OperatorNamespace
 	agents   = "openshift-flannel"
 	users    = "shop"
 )

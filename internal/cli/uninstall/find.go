@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/api/crds"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // object is an object to delete.
@@ -59,8 +61,6 @@ const installed = "cluster-network-operator"
 
 // The names of objects that have neither label nor prefix.
 const (
-	deployment       = "network-operator"
-	hostNetwork      = "openshift-host-network"
 	hostReports      = "host-network-reports"
 	connectivityKind = "podnetworkconnectivitychecks.controlplane.operator.openshift.io"
 )
@@ -110,7 +110,7 @@ func (r *remover) findPolicies(ctx context.Context, p *parts) error {
 		}
 		p.policies = append(p.policies, found...)
 	}
-	operator, err := r.list(ctx, apps("Deployment"), r.Namespace, func(o *unstructured.Unstructured) bool { return o.GetName() == deployment })
+	operator, err := r.list(ctx, apps("Deployment"), r.Namespace, func(o *unstructured.Unstructured) bool { return o.GetName() == status.OperatorDeployment })
 	p.operator = operator
 	return err
 }
@@ -229,7 +229,7 @@ func (r *remover) findKinds(ctx context.Context, p *parts) error {
 
 func (r *remover) findNamespaces(ctx context.Context, p *parts) error {
 	found, err := r.list(ctx, core("Namespace"), "", func(o *unstructured.Unstructured) bool {
-		return slices.Contains(append(r.operands.Installed(), r.Namespace, hostNetwork), o.GetName())
+		return slices.Contains(append(r.operands.Installed(), r.Namespace, nodereport.Namespace), o.GetName())
 	})
 	for _, o := range found {
 		if !slices.Contains(p.namespaces, o) {

@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/admission"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 type crd = apiextensionsv1.CustomResourceDefinition
@@ -92,7 +93,7 @@ func (r *remover) endOperator(ctx context.Context, p parts) error {
 	if err := r.deleteAll(ctx, p.operator); err != nil {
 		return err
 	}
-	if err := r.podsGone(ctx, r.Namespace, "name="+deployment); err != nil {
+	if err := r.podsGone(ctx, r.Namespace, "name="+status.OperatorDeployment); err != nil {
 		return fmt.Errorf("wait for the operator to end: %w", err)
 	}
 	return r.deleteAll(ctx, p.policies)

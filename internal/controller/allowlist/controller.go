@@ -30,6 +30,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/loop"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
@@ -38,7 +39,7 @@ const (
 	// Name is the name of the controller in logs, events and on the board.
 	Name = "allowlist"
 	// Namespace is the namespace of Multus.
-	Namespace = "openshift-multus"
+	Namespace = finding.Namespace
 	// listName is the ConfigMap that users edit, defaultName that of Multus.
 	listName, defaultName = "cni-sysctl-allowlist", "default-cni-sysctl-allowlist"
 	// workload is the name of the DaemonSet, and the value of its pods' label app.

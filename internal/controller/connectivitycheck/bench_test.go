@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 )
 
-// BenchmarkPassOver5000Nodes is what a pass decides when nothing has changed, and reports what the cache keeps of the checks.
-func BenchmarkPassOver5000Nodes(b *testing.B) {
+// BenchmarkReconcileOf5000Nodes is what a reconcile decides when nothing has changed, and reports what the cache keeps of the checks.
+func BenchmarkReconcileOf5000Nodes(b *testing.B) {
 	const nodes = 5000
 	w := connectivity.Topology{Nodes: map[string]string{}}
 	for i := range nodes {

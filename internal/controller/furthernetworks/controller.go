@@ -8,6 +8,7 @@ package furthernetworks
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -52,6 +53,7 @@ type Controller struct {
 	Wake    trigger.Trigger
 	Metrics *Metrics
 	Events  events.EventRecorder
+	Log     *slog.Logger
 
 	// reader reads from the manager's cache. setup sets it.
 	reader client.Reader
@@ -141,6 +143,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		k, ok := c.read[d.GetUID()]
 		if !ok || k.version != d.GetResourceVersion() {
 			k = checkedDefinition{d.GetResourceVersion(), finding.ReadObject(d)}
+			if p := k.Panic; p != nil {
+				c.Log.Error("panic while a NetworkAttachmentDefinition was checked", "definition", d.GetNamespace()+"/"+d.GetName(), "panic", p.Value, "stack", string(p.Stack))
+			}
 		}
 		read[d.GetUID()] = k
 		c.report(d, k.Findings(nodes), before)

@@ -3,6 +3,7 @@ package furthernetworks
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -87,7 +88,7 @@ func TestErrorsAreEventsOnTheObject(t *testing.T) {
 	s := apitest.Borrow(t)
 	c, registry := &cluster{Server: s, t: t, enabled: true}, prometheus.NewRegistry()
 	c.Controller = &Controller{
-		Namespace: s.Namespace(t), reader: s.Client, Metrics: NewMetrics(registry), Events: c,
+		Namespace: s.Namespace(t), reader: s.Client, Metrics: NewMetrics(registry), Events: c, Log: slog.New(slog.DiscardHandler),
 		Settings: func(context.Context) (bool, isolation.Rule, error) {
 			return c.enabled, isolation.Rule{Enabled: true, Global: []string{"shared"}}, nil
 		},

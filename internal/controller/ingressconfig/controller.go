@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -33,11 +34,8 @@ import (
 // Name is the name of the controller in logs and on the board.
 const Name = "ingressconfig"
 
-// Namespaces of OpenShift.
-const (
-	controllerNamespace  = "openshift-ingress-operator"
-	hostNetworkNamespace = "openshift-host-network"
-)
+// controllerNamespace is the namespace of IngressControllers.
+const controllerNamespace = "openshift-ingress-operator"
 
 // fieldManager owns the labels. It is the same as in OpenShift's operator.
 const fieldManager = client.FieldOwner("cluster-network-operator/ingress_controller")
@@ -62,7 +60,7 @@ func requiredKinds() []schema.GroupKind {
 func cacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&osv1.IngressController{}: {Namespaces: map[string]cache.Config{controllerNamespace: {}}, Transform: trimController},
-		namespace():               {Field: fields.OneTermEqualSelector("metadata.name", hostNetworkNamespace), Transform: trimNamespace},
+		namespace():               {Field: fields.OneTermEqualSelector("metadata.name", nodereport.Namespace), Transform: trimNamespace},
 	}
 }
 
@@ -116,11 +114,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 
 func (c *Controller) reconcile(ctx context.Context) error {
 	ns := namespace()
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: hostNetworkNamespace}, ns); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: nodereport.Namespace}, ns); err != nil {
 		if apierrors.IsNotFound(err) { // the active network does not have it
 			return nil
 		}
-		return fmt.Errorf("read namespace %s: %w", hostNetworkNamespace, err)
+		return fmt.Errorf("read namespace %s: %w", nodereport.Namespace, err)
 	}
 	var controllers osv1.IngressControllerList
 	if err := c.Client.List(ctx, &controllers, client.InNamespace(controllerNamespace)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
@@ -30,7 +31,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	server := apitest.Shared(t)
-	for _, name := range []string{controllerNamespace, hostNetworkNamespace} {
+	for _, name := range []string{controllerNamespace, nodereport.Namespace} {
 		if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func (c *cluster) labelled(want bool, when string) {
 func (c *cluster) namespace() *corev1.Namespace {
 	c.t.Helper()
 	ns := &corev1.Namespace{}
-	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Name: hostNetworkNamespace}, ns); err != nil {
+	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Name: nodereport.Namespace}, ns); err != nil {
 		c.t.Fatal(err)
 	}
 	return ns

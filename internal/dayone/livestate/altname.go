@@ -142,14 +142,14 @@ func Missing(wanted []AltNames, live State) (remove, add []AltNames) {
 }
 
 // altNames compares the alternative names of an interface. It ignores names that are not in the document.
-func (c *comparison) altNames(want *nmstate.Interface, have *Link) {
+func (c *comparison) altNames(want *nmstate.Interface, existing *Link) {
 	for _, alt := range want.AltNames {
 		wanted := "present"
 		if alt.Absent() {
 			wanted = "absent"
 		}
 		found := "absent"
-		if slices.Contains(have.AltNames, alt.Name) {
+		if slices.Contains(existing.AltNames, alt.Name) {
 			found = "present"
 		}
 		c.differ("alternative name "+alt.Name, wanted, found)

@@ -52,9 +52,9 @@ func Compare(doc *nmstate.Document, live State) []Difference {
 	return c.found
 }
 
-func (c *comparison) differ(aspect, want, have string) {
-	if want != have {
-		c.found = append(c.found, Difference{Subject: c.subject, Aspect: aspect, Want: want, Have: have})
+func (c *comparison) differ(aspect, want, existing string) {
+	if want != existing {
+		c.found = append(c.found, Difference{Subject: c.subject, Aspect: aspect, Want: want, Have: existing})
 	}
 }
 
@@ -63,101 +63,101 @@ func (c *comparison) iface(want *nmstate.Interface) {
 		c.ovsBridge(want)
 		return
 	}
-	have, exists := c.live.Link(want.Name)
+	existing, exists := c.live.Link(want.Name)
 	switch {
 	case want.State == nmstate.StateIgnore:
 	case want.State == nmstate.StateAbsent:
-		if exists && Virtual(want, have) {
+		if exists && Virtual(want, existing) {
 			c.differ("state", "absent", "present")
 		}
 	case c.patch(want): // it has no device
 	case !exists:
 		c.differ("state", "present", "absent")
 	case want.State == nmstate.StateDown:
-		c.differ("state", "down", upOrDown(have.Up))
-		c.altNames(want, have)
+		c.differ("state", "down", upOrDown(existing.Up))
+		c.altNames(want, existing)
 	default:
-		c.link(want, have)
+		c.link(want, existing)
 	}
 }
 
 // Virtual reports whether an absent link is removed. Network cards are not.
-func Virtual(want *nmstate.Interface, have *Link) bool {
+func Virtual(want *nmstate.Interface, existing *Link) bool {
 	kind := string(want.Type)
-	if have != nil {
-		kind = have.Kind
+	if existing != nil {
+		kind = existing.Kind
 	}
 	return kind != "" && kind != string(nmstate.TypeEthernet) && kind != string(nmstate.TypeLoopback) && kind != string(nmstate.TypeInfiniBand)
 }
 
-func (c *comparison) link(want *nmstate.Interface, have *Link) {
-	c.differ("state", "up", upOrDown(have.Up))
-	if want.Type != "" && !sameKind(string(want.Type), have.Kind) {
-		c.differ("type", string(want.Type), have.Kind)
+func (c *comparison) link(want *nmstate.Interface, existing *Link) {
+	c.differ("state", "up", upOrDown(existing.Up))
+	if want.Type != "" && !sameKind(string(want.Type), existing.Kind) {
+		c.differ("type", string(want.Type), existing.Kind)
 	}
 	if want.MACAddress != "" && want.Identifier != nmstate.IdentifierMAC {
-		c.differ("mac-address", strings.ToLower(want.MACAddress), have.MAC)
+		c.differ("mac-address", strings.ToLower(want.MACAddress), existing.MAC)
 	}
 	if want.MTU != nil {
-		c.differ("mtu", fmt.Sprint(*want.MTU), fmt.Sprint(have.MTU))
+		c.differ("mtu", fmt.Sprint(*want.MTU), fmt.Sprint(existing.MTU))
 	}
 	if want.Controller != nil {
-		c.differ("controller", *want.Controller, have.Controller)
+		c.differ("controller", *want.Controller, existing.Controller)
 	}
-	c.altNames(want, have)
-	c.detail(want, have)
-	c.addresses(want, have)
+	c.altNames(want, existing)
+	c.detail(want, existing)
+	c.addresses(want, existing)
 }
 
 // sameKind reports whether a link has the desired kind. For NMState, a veth is an ethernet device; for the kernel, the internal port of a userspace Open
 // vSwitch is a tap device.
-func sameKind(want, have string) bool {
-	return want == have || want == "ethernet" && have == "veth" || want == "veth" && have == "ethernet" || want == "ovs-interface" && have == "tun"
+func sameKind(want, existing string) bool {
+	return want == existing || want == "ethernet" && existing == "veth" || want == "veth" && existing == "ethernet" || want == "ovs-interface" && existing == "tun"
 }
 
-func (c *comparison) detail(want *nmstate.Interface, have *Link) {
+func (c *comparison) detail(want *nmstate.Interface, existing *Link) {
 	switch {
-	case want.Bond != nil && have.Bond != nil:
+	case want.Bond != nil && existing.Bond != nil:
 		if want.Bond.Mode != "" {
-			c.differ("mode", want.Bond.Mode, have.Bond.Mode)
+			c.differ("mode", want.Bond.Mode, existing.Bond.Mode)
 		}
 		if ports, listed := want.Bond.Ports(); listed {
-			c.ports(c.linked(ports, have.Bond.Ports), have.Bond.Ports)
+			c.ports(c.linked(ports, existing.Bond.Ports), existing.Bond.Ports)
 		}
-	case want.VLAN != nil && have.VLAN != nil:
-		c.differ("vlan id", fmt.Sprint(want.VLAN.ID), fmt.Sprint(have.VLAN.ID))
-		c.differ("base-iface", want.VLAN.BaseIface, have.Parent)
-	case want.VXLAN != nil && have.VXLAN != nil:
-		c.differ("vxlan id", fmt.Sprint(want.VXLAN.ID), fmt.Sprint(have.VXLAN.ID))
-	case want.LinuxBridge != nil && have.Bridge != nil && want.LinuxBridge.Port != nil:
+	case want.VLAN != nil && existing.VLAN != nil:
+		c.differ("vlan id", fmt.Sprint(want.VLAN.ID), fmt.Sprint(existing.VLAN.ID))
+		c.differ("base-iface", want.VLAN.BaseIface, existing.Parent)
+	case want.VXLAN != nil && existing.VXLAN != nil:
+		c.differ("vxlan id", fmt.Sprint(want.VXLAN.ID), fmt.Sprint(existing.VXLAN.ID))
+	case want.LinuxBridge != nil && existing.Bridge != nil && want.LinuxBridge.Port != nil:
 		var ports []string
 		for _, p := range want.LinuxBridge.Port {
 			ports = append(ports, p.Name)
 		}
-		c.ports(ports, have.Bridge.Ports)
-	case want.VRF != nil && have.VRF != nil:
+		c.ports(ports, existing.Bridge.Ports)
+	case want.VRF != nil && existing.VRF != nil:
 		if want.VRF.RouteTableID != nil {
-			c.differ("table", fmt.Sprint(*want.VRF.RouteTableID), fmt.Sprint(have.VRF.Table))
+			c.differ("table", fmt.Sprint(*want.VRF.RouteTableID), fmt.Sprint(existing.VRF.Table))
 		}
 		if want.VRF.Port != nil {
-			c.ports(want.VRF.Port, have.VRF.Ports)
+			c.ports(want.VRF.Port, existing.VRF.Ports)
 		}
 	}
 }
 
 // linked omits desired ports that exist but are not in the bond because they have no link, since a bond tolerates them. At least one port must be in the bond.
-func (c *comparison) linked(want, have []string) []string {
-	if !slices.ContainsFunc(want, func(name string) bool { return slices.Contains(have, name) }) {
+func (c *comparison) linked(want, existing []string) []string {
+	if !slices.ContainsFunc(want, func(name string) bool { return slices.Contains(existing, name) }) {
 		return want
 	}
 	return slices.DeleteFunc(slices.Clone(want), func(name string) bool {
 		l, exists := c.live.Link(name)
-		return exists && !l.Carrier && l.Controller == "" && !slices.Contains(have, name)
+		return exists && !l.Carrier && l.Controller == "" && !slices.Contains(existing, name)
 	})
 }
 
-func (c *comparison) ports(want, have []string) {
-	c.differ("ports", sorted(want), sorted(have))
+func (c *comparison) ports(want, existing []string) {
+	c.differ("ports", sorted(want), sorted(existing))
 }
 
 func sorted(names []string) string {
@@ -176,12 +176,12 @@ func (c *comparison) host() {
 }
 
 // pairs compares keys of Open vSwitch's database; a nil value means that the key must be absent.
-func (c *comparison) pairs(aspect string, want nmstate.Pairs, have map[string]string) {
+func (c *comparison) pairs(aspect string, want nmstate.Pairs, existing map[string]string) {
 	for key, value := range want {
 		if value == nil {
-			c.differ(aspect+" "+key, "", have[key])
+			c.differ(aspect+" "+key, "", existing[key])
 		} else {
-			c.differ(aspect+" "+key, *value, have[key])
+			c.differ(aspect+" "+key, *value, existing[key])
 		}
 	}
 }

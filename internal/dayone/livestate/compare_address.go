@@ -28,10 +28,10 @@ func families(i *nmstate.Interface) []family {
 	return out
 }
 
-func (c *comparison) addresses(want *nmstate.Interface, have *Link) {
+func (c *comparison) addresses(want *nmstate.Interface, existing *Link) {
 	missing := map[string]bool{} // automatic families without an address
 	for _, f := range families(want) {
-		live := ofFamily(have.Addresses, f.six)
+		live := ofFamily(existing.Addresses, f.six)
 		if !f.on {
 			// A port of a bond or a bridge must have no addresses except the kernel's link-local one.
 			c.differ(f.name, "", prefixes(global(live)))
@@ -54,13 +54,13 @@ func (c *comparison) static(f family, live []Address) {
 		if a.Learned() || f.six && a.IP.IsLinkLocalUnicast() {
 			continue
 		}
-		have, found := find(live, a.Prefix())
+		existing, found := find(live, a.Prefix())
 		switch {
 		case !found:
 			c.differ(f.name+" address", a.Prefix().String(), prefixes(global(live)))
-		case have.Duplicate:
+		case existing.Duplicate:
 			c.differ(f.name+" address", a.Prefix().String(), "in use by another host too")
-		case have.Tentative:
+		case existing.Tentative:
 			c.differ(f.name+" address", a.Prefix().String(), "tentative")
 		}
 	}

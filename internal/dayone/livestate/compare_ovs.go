@@ -8,7 +8,7 @@ import (
 )
 
 func (c *comparison) ovsBridge(want *nmstate.Interface) {
-	have, exists := c.live.OVSBridge(want.Name)
+	existing, exists := c.live.OVSBridge(want.Name)
 	switch {
 	case want.State == nmstate.StateIgnore:
 	case want.State == nmstate.StateAbsent || want.State == nmstate.StateDown:
@@ -16,36 +16,36 @@ func (c *comparison) ovsBridge(want *nmstate.Interface) {
 	case !exists:
 		c.differ("bridge", "present", "absent")
 	default:
-		c.bridge(want, have)
+		c.bridge(want, existing)
 	}
 }
 
-func (c *comparison) bridge(i *nmstate.Interface, have *Bridge) {
+func (c *comparison) bridge(i *nmstate.Interface, existing *Bridge) {
 	want := BridgeWanted(i, c.doc)
 	if i.OVSBridge != nil && i.OVSBridge.Options != nil {
 		if want.Datapath != "" {
-			c.differ("datapath", want.Datapath, orSystem(have.Datapath))
+			c.differ("datapath", want.Datapath, orSystem(existing.Datapath))
 		}
-		c.differ("fail-mode", want.FailMode, have.FailMode)
+		c.differ("fail-mode", want.FailMode, existing.FailMode)
 	}
 	if i.OVSBridge != nil && i.OVSBridge.Port != nil {
-		c.bridgePorts(want, have)
+		c.bridgePorts(want, existing)
 	}
 	if i.OVSDB != nil {
-		c.pairs("external_ids", i.OVSDB.ExternalIDs, have.ExternalIDs)
-		c.pairs("other_config", i.OVSDB.OtherConfig, have.OtherConfig)
+		c.pairs("external_ids", i.OVSDB.ExternalIDs, existing.ExternalIDs)
+		c.pairs("other_config", i.OVSDB.OtherConfig, existing.OtherConfig)
 	}
 }
 
 // bridgePorts compares ports. It ignores additional patch ports, which OVN creates.
-func (c *comparison) bridgePorts(want Bridge, have *Bridge) {
+func (c *comparison) bridgePorts(want Bridge, existing *Bridge) {
 	for _, w := range want.Ports {
-		i := slices.IndexFunc(have.Ports, func(h BridgePort) bool { return h.Name == w.Name })
+		i := slices.IndexFunc(existing.Ports, func(h BridgePort) bool { return h.Name == w.Name })
 		if i < 0 {
 			c.differ("port "+w.Name, "present", "absent")
 			continue
 		}
-		h := have.Ports[i]
+		h := existing.Ports[i]
 		c.differ("port "+w.Name, interfaceNames(w), interfaceNames(h))
 		c.differ("port "+w.Name+" vlan", vlanOf(w), vlanOf(h))
 		c.differ("port "+w.Name+" bond", w.BondMode, h.BondMode)
@@ -53,7 +53,7 @@ func (c *comparison) bridgePorts(want Bridge, have *Bridge) {
 			c.differ("interface "+member.Name+" error", "", member.Error)
 		}
 	}
-	for _, h := range have.Ports {
+	for _, h := range existing.Ports {
 		wanted := slices.ContainsFunc(want.Ports, func(w BridgePort) bool { return w.Name == h.Name })
 		if !wanted && !h.Patch() {
 			c.differ("port "+h.Name, "absent", "present")

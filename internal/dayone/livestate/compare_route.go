@@ -15,7 +15,7 @@ func (c *comparison) routes() {
 		return
 	}
 	for _, want := range c.doc.Routes.Config {
-		found := slices.ContainsFunc(c.live.Routes, func(have Route) bool { return RouteMatches(want, have) })
+		found := slices.ContainsFunc(c.live.Routes, func(existing Route) bool { return RouteMatches(want, existing) })
 		switch {
 		case want.State == "ignore":
 		case want.Absent() && found:
@@ -28,13 +28,13 @@ func (c *comparison) routes() {
 
 // RouteMatches reports whether a live route matches a document's route. Omitted fields match any value. An absent route never matches a route of the kernel
 // itself.
-func RouteMatches(want nmstate.Route, have Route) bool {
-	if want.Absent() && have.Protocol == "kernel" {
+func RouteMatches(want nmstate.Route, existing Route) bool {
+	if want.Absent() && existing.Protocol == "kernel" {
 		return false
 	}
 	if want.Destination != "" {
 		destination, err := Destination(want.Destination)
-		if err != nil || destination != have.Destination {
+		if err != nil || destination != existing.Destination {
 			return false
 		}
 	}
@@ -45,14 +45,14 @@ func RouteMatches(want nmstate.Route, have Route) bool {
 	via, _ := netip.ParseAddr(want.NextHopAddress)
 	source, _ := netip.ParseAddr(want.Source)
 	switch {
-	case table != have.Table && (!want.Absent() || want.TableID != nil),
-		want.NextHopInterface != "" && want.NextHopInterface != have.Interface,
-		via.IsValid() && !via.IsUnspecified() && via != have.Via,
-		want.Metric != nil && *want.Metric > 0 && int(*want.Metric) != have.Metric,
-		source.IsValid() && source != have.Source:
+	case table != existing.Table && (!want.Absent() || want.TableID != nil),
+		want.NextHopInterface != "" && want.NextHopInterface != existing.Interface,
+		via.IsValid() && !via.IsUnspecified() && via != existing.Via,
+		want.Metric != nil && *want.Metric > 0 && int(*want.Metric) != existing.Metric,
+		source.IsValid() && source != existing.Source:
 		return false
 	}
-	return want.Absent() && want.RouteType == "" || string(want.RouteType) == have.Type
+	return want.Absent() && want.RouteType == "" || string(want.RouteType) == existing.Type
 }
 
 // Destination parses the destination of a document's route: a prefix, with or without host bits, or an address.
@@ -85,7 +85,7 @@ func (c *comparison) rules() {
 		return
 	}
 	for _, want := range c.doc.RouteRules.Config {
-		found := slices.ContainsFunc(c.live.Rules, func(have Rule) bool { return RuleMatches(want, have) })
+		found := slices.ContainsFunc(c.live.Rules, func(existing Rule) bool { return RuleMatches(want, existing) })
 		if found == want.Absent() {
 			c.differ(describeRule(want), presence(!want.Absent()), presence(found))
 		}
@@ -100,8 +100,8 @@ func presence(exists bool) string {
 }
 
 // RuleMatches reports whether a live rule matches a document's rule.
-func RuleMatches(want nmstate.RouteRule, have Rule) bool {
-	if RuleFamily(want) != have.Family && (want.Family != "" || want.IPFrom != "" || want.IPTo != "") {
+func RuleMatches(want nmstate.RouteRule, existing Rule) bool {
+	if RuleFamily(want) != existing.Family && (want.Family != "" || want.IPFrom != "" || want.IPTo != "") {
 		return false
 	}
 	from, _ := Destination(want.IPFrom)
@@ -111,16 +111,16 @@ func RuleMatches(want nmstate.RouteRule, have Rule) bool {
 		table = int(*want.RouteTable)
 	}
 	switch {
-	case !want.Absent() && !samePrefix(from, have.From), want.IPFrom != "" && !samePrefix(from, have.From),
-		!want.Absent() && !samePrefix(to, have.To), want.IPTo != "" && !samePrefix(to, have.To),
-		want.Priority != nil && *want.Priority >= 0 && int(*want.Priority) != have.Priority,
-		want.Action == "" && want.RouteTable != nil && table != have.Table,
-		want.FWMark != nil && *want.FWMark != have.Mark,
-		want.IIF != "" && want.IIF != have.Interface,
-		string(want.Action) != have.Action && (!want.Absent() || want.Action != ""):
+	case !want.Absent() && !samePrefix(from, existing.From), want.IPFrom != "" && !samePrefix(from, existing.From),
+		!want.Absent() && !samePrefix(to, existing.To), want.IPTo != "" && !samePrefix(to, existing.To),
+		want.Priority != nil && *want.Priority >= 0 && int(*want.Priority) != existing.Priority,
+		want.Action == "" && want.RouteTable != nil && table != existing.Table,
+		want.FWMark != nil && *want.FWMark != existing.Mark,
+		want.IIF != "" && want.IIF != existing.Interface,
+		string(want.Action) != existing.Action && (!want.Absent() || want.Action != ""):
 		return false
 	}
-	return want.SuppressPrefixLength == nil || int(*want.SuppressPrefixLength) == have.SuppressPrefixLength
+	return want.SuppressPrefixLength == nil || int(*want.SuppressPrefixLength) == existing.SuppressPrefixLength
 }
 
 // RuleFamily returns 4 or 6.
@@ -169,12 +169,12 @@ func (c *comparison) dns() {
 }
 
 // contains requires all elements of a list in this order. The live list may have more, from a lease.
-func (c *comparison) contains(aspect string, want, have []string) {
-	rest := have
+func (c *comparison) contains(aspect string, want, existing []string) {
+	rest := existing
 	for _, w := range want {
 		i := slices.Index(rest, w)
 		if i < 0 {
-			c.differ(aspect, strings.Join(want, " "), strings.Join(have, " "))
+			c.differ(aspect, strings.Join(want, " "), strings.Join(existing, " "))
 			return
 		}
 		rest = rest[i+1:]

@@ -13,7 +13,8 @@ import (
 
 // Names of the objects with reports.
 const (
-	// Namespace is the namespace of the sync agents, of the files that they copy, and of the reports.
+	// Namespace is the namespace of the sync agents, of the files that they copy, and of the reports. It has the name of OpenShift's
+	// namespace without pods that stands for the nodes' network in NetworkPolicies, and is used as that, too.
 	Namespace = "openshift-host-network"
 	// Label is the label of the ConfigMaps with reports. Its value is empty.
 	Label = "networkoperator.openshift.io/host-network-report"

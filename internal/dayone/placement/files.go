@@ -50,7 +50,7 @@ func (f Files) Sort() Files {
 
 // Get returns the file of a name.
 func (f Files) Get(name string) (File, bool) {
-	i := slices.IndexFunc(f, func(have File) bool { return have.Name == name })
+	i := slices.IndexFunc(f, func(existing File) bool { return existing.Name == name })
 	if i < 0 {
 		return File{}, false
 	}

@@ -229,7 +229,7 @@ func (r *renderer) state(at *field.Path, host *networkv1.Host, preBoot bool) (tr
 	wrong := append(e.missingValues("host "+host.Name), e.errs...)
 	for _, err := range wrong {
 		// Both phases, and all hosts, have the same errors.
-		if !slices.ContainsFunc(r.errs, func(have *field.Error) bool { return have.Error() == err.Error() }) {
+		if !slices.ContainsFunc(r.errs, func(existing *field.Error) bool { return existing.Error() == err.Error() }) {
 			r.errs = append(r.errs, err)
 		}
 	}

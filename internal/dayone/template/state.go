@@ -96,11 +96,11 @@ func overlayInterfaces(below, above []any) []any {
 // share names.
 func find(all []any, wanted tree) int {
 	for i, item := range all {
-		have, ok := item.(tree)
-		if !ok || word(have, "name") == "" || word(have, "name") != word(wanted, "name") {
+		existing, ok := item.(tree)
+		if !ok || word(existing, "name") == "" || word(existing, "name") != word(wanted, "name") {
 			continue
 		}
-		a, b := word(have, "type"), word(wanted, "type")
+		a, b := word(existing, "type"), word(wanted, "type")
 		if a == b || a == "" && !isOVS(b) || b == "" && !isOVS(a) {
 			return i
 		}

@@ -164,9 +164,9 @@ func (c *connection) DeleteUser(ctx context.Context, user string) error {
 }
 
 // comparePermissions returns the permissions to add to a role, and those to remove. A range whose type differs is in both.
-func comparePermissions(want []etcdcluster.Permission, have []*authpb.Permission) (add, remove []etcdcluster.Permission) {
+func comparePermissions(want []etcdcluster.Permission, existing []*authpb.Permission) (add, remove []etcdcluster.Permission) {
 	live := map[etcdcluster.Permission]bool{}
-	for _, h := range have {
+	for _, h := range existing {
 		p := etcdcluster.Permission{Key: string(h.GetKey()), End: string(h.GetRangeEnd()), Write: h.GetPermType() != authpb.Permission_READ}
 		live[p] = true
 	}

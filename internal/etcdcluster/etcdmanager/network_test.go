@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 
-const operatorNamespace = etcdnodes.OperatorNamespace
+const operatorNamespace = status.OperatorNamespace
 
 // cluster is the etcd of the network of these tests.
 var cluster = etcdcluster.Cluster{

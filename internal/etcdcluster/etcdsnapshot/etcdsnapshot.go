@@ -55,7 +55,7 @@ func Take(ctx context.Context, from Source, directory string, now time.Time) (pa
 		err = Verify(unfinished)
 	}
 	if err == nil {
-		err = os.Rename(unfinished, path)
+		err = durable.Rename(unfinished, path)
 	}
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("write snapshot: %w", err), ignoreMissing(os.Remove(unfinished)))

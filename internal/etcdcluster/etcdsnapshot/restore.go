@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // Tool runs etcdutl with arguments. The error contains its output.
@@ -37,7 +38,7 @@ func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, 
 	if former, err = setAside(target, now); err != nil {
 		return "", errors.Join(err, os.RemoveAll(unfinished))
 	}
-	if err := os.Rename(unfinished, target); err != nil {
+	if err := durable.Rename(unfinished, target); err != nil {
 		return former, fmt.Errorf("restore member %s: %w", member.Name, err)
 	}
 	return former, nil
@@ -57,7 +58,7 @@ func setAside(target string, now time.Time) (former string, err error) {
 		return "", fmt.Errorf("an etcd uses %s; stop the members of all nodes first, and start them when all are restored", target)
 	}
 	former = target + ".replaced-" + now.UTC().Format(layout)
-	if err := os.Rename(target, former); err != nil {
+	if err := durable.Rename(target, former); err != nil {
 		return "", fmt.Errorf("rename the former data: %w", err)
 	}
 	return former, nil

@@ -60,6 +60,14 @@ func Remove(name string) error {
 	return syncDir(filepath.Dir(name))
 }
 
+// Rename renames a file or a directory, so that it has its new name after a power failure. Both names are in the same directory.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
 // syncDir makes a rename survive a power failure.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
@@ -74,7 +82,7 @@ func syncDir(dir string) error {
 
 // WriteIfChanged replaces a file unless it has the given content, and reports whether it wrote the file.
 func WriteIfChanged(name string, data []byte, perm fs.FileMode) (bool, error) {
-	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) {
+	if existing, err := os.ReadFile(name); err == nil && bytes.Equal(existing, data) {
 		return false, nil
 	}
 	return true, WriteFile(name, data, perm)

@@ -89,3 +89,23 @@ func TestTemporaryFilesOfACrashAreRemoved(t *testing.T) {
 		t.Errorf("what is left is %v, %v", entries, err)
 	}
 }
+
+func TestRenamedFile(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	if err := os.WriteFile(from, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(to); err != nil || string(got) != "new" {
+		t.Errorf("the file holds %q, %v", got, err)
+	}
+	if err := durable.Rename(from, to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+}

@@ -47,25 +47,32 @@ type Port struct {
 // Configuration changes the database of a node's Open vSwitch.
 type Configuration struct{ Client *ovsdb.Client }
 
-// Initialize creates the root row of the configuration, if it is missing, and merges external IDs into it.
+// rootOptions are the options of the root of the configuration. Open vSwitch would write the statistics of all interfaces every five seconds, which no program of
+// these networks reads.
+var rootOptions = map[string]string{"stats-update-interval": "3600000"}
+
+// Initialize creates the root row of the configuration, if it is missing, and merges external IDs and options into it.
 func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]string) error {
-	root := ovsdb.Select("Open_vSwitch", []string{"external_ids"})
+	columns := map[string]map[string]string{"external_ids": externalIDs, "other_config": rootOptions}
+	root := ovsdb.Select("Open_vSwitch", slices.Sorted(maps.Keys(columns)))
 	results, err := c.Client.Transact(ctx, database, root)
 	if err != nil {
 		return fmt.Errorf("read the configuration of open vswitch: %w", err)
 	}
-	if len(results[0].Rows) == 0 {
-		// The table has at most one row: a concurrent insert fails.
-		_, err = c.Client.Transact(ctx, database, ovsdb.Insert("Open_vSwitch", "", map[string]any{"external_ids": ovsdb.Map(externalIDs)}))
-	} else {
-		merged := results[0].Rows[0].Map("external_ids")
-		if merged == nil {
-			merged = map[string]string{}
+	row := map[string]any{}
+	for name, want := range columns {
+		merged := map[string]string{}
+		if len(results[0].Rows) > 0 {
+			maps.Copy(merged, results[0].Rows[0].Map(name))
 		}
-		maps.Copy(merged, externalIDs)
-		_, err = c.Client.Transact(ctx, database, ovsdb.Update("Open_vSwitch", map[string]any{"external_ids": ovsdb.Map(merged)}))
+		maps.Copy(merged, want)
+		row[name] = ovsdb.Map(merged)
 	}
-	if err != nil {
+	operation := ovsdb.Update("Open_vSwitch", row)
+	if len(results[0].Rows) == 0 {
+		operation = ovsdb.Insert("Open_vSwitch", "", row) // the table has at most one row: a concurrent insert fails
+	}
+	if _, err = c.Client.Transact(ctx, database, operation); err != nil {
 		return fmt.Errorf("initialize the configuration of open vswitch: %w", err)
 	}
 	return nil

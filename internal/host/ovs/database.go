@@ -31,7 +31,7 @@ type Database struct {
 func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)) *Database {
 	d := &Database{version: agent.NewCell(0)}
 	d.cache = ovsdb.NewCache(database, map[string][]string{
-		"Open_vSwitch": {"external_ids"}, "Bridge": {"name", "datapath_type"}, "Interface": {"name", "external_ids", "ofport", "error"},
+		"Open_vSwitch": {"external_ids", "other_config"}, "Bridge": {"name", "datapath_type"}, "Interface": {"name", "external_ids", "ofport", "error"},
 	}, func(changes []ovsdb.Change) {
 		d.version.Update(func(n *int) bool { *n++; return true })
 		changed(changes)
@@ -99,10 +99,10 @@ func (d *Database) Interface(name string) (Interface, bool) {
 	return i, exists
 }
 
-// HasRootIDs reports whether the root of the configuration has external IDs.
+// HasRootIDs reports whether the root of the configuration has external IDs, and its options.
 func (d *Database) HasRootIDs(want map[string]string) bool {
 	for _, row := range d.cache.Snapshot().Rows("Open_vSwitch") {
-		return contains(row.Map("external_ids"), want)
+		return contains(row.Map("external_ids"), want) && contains(row.Map("other_config"), rootOptions)
 	}
 	return false
 }

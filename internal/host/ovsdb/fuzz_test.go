@@ -15,27 +15,16 @@ func FuzzRow(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	type every struct {
-		Text     string            `ovsdb:"c"`
-		Number   *int              `ovsdb:"d"`
-		Real     float64           `ovsdb:"e"`
-		Set      []string          `ovsdb:"f"`
-		Map      map[string]string `ovsdb:"g"`
-		Referred []UUID            `ovsdb:"h"`
-		Flag     bool              `ovsdb:"i"`
-	}
-	model, err := NewModel[every]("T")
-	if err != nil {
-		f.Fatal(err)
+	optional := func(kind string) ColumnType { return ColumnType{Key: BaseType{Type: kind}, Max: 1} }
+	types := []ColumnType{
+		optional("string"), optional("integer"), optional("real"), optional("boolean"),
+		{Key: BaseType{Type: "uuid"}, Max: Unlimited}, {Key: BaseType{Type: "string"}, Value: &BaseType{Type: "string"}, Max: Unlimited},
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !json.Valid(data) {
 			return
 		}
-		row := Row{}
-		for _, column := range append(model.Columns(), "_uuid") {
-			row[column] = data
-		}
+		row := Row{"c": data}
 		row.Text("c")
 		row.Int("c")
 		row.Bool("c")
@@ -44,7 +33,9 @@ func FuzzRow(f *testing.F) {
 		row.Ints("c")
 		row.Strings("c")
 		row.Map("c")
-		_, _ = model.Decode(row)
+		for _, t := range types {
+			_, _ = t.decode(data)
+		}
 	})
 }
 

@@ -99,17 +99,3 @@ func (s *Session) suitable(row Row) error {
 	s.indexes[cluster] = index
 	return nil
 }
-
-// check compares the server's schema with the models.
-func (s *Session) check(ctx context.Context, c *Client, o Options) error {
-	if len(s.Tables) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
-	defer cancel()
-	schema, err := c.Schema(ctx, s.Database)
-	if err != nil {
-		return err
-	}
-	return schema.Fits(s.Tables...)
-}

@@ -71,6 +71,3 @@ func Wait(table string, timeout time.Duration, columns []string, until string, r
 func Guard(table string, row map[string]any, conditions ...Condition) Operation {
 	return Wait(table, 0, slices.Sorted(maps.Keys(row)), "==", []map[string]any{row}, conditions...)
 }
-
-// Comment returns an operation that adds text to the transaction in the log of the database.
-func Comment(text string) Operation { return Operation{"op": "comment", "comment": text} }

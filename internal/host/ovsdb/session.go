@@ -18,8 +18,6 @@ type Session struct {
 	// Database must be served by the server; a member of a cluster must be connected to its cluster, and at least as current as
 	// the member before. Empty: every server is accepted.
 	Database string
-	// Tables must be part of the schema of Database, with the types of their models.
-	Tables []Table
 	// LeaderOnly accepts only the leader of a clustered database.
 	LeaderOnly bool
 	// Serve is called for each new connection, which is closed when it returns. Its context ends with the connection. It may be nil.
@@ -80,9 +78,6 @@ func (s *Session) connectAndServe(ctx context.Context, e Endpoint, o Options) er
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	defer stop()
 	if err := s.admit(ctx, c, o); err != nil {
-		return err
-	}
-	if err := s.check(ctx, c, o); err != nil {
 		return err
 	}
 	s.publish(c)

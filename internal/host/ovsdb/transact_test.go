@@ -28,7 +28,7 @@ func TestRefusalsNameTheOperation(t *testing.T) {
 		want       OperationError
 		text       string
 	}{
-		{"a guard", []Operation{Comment("x"), guard(2)}, OperationError{Index: 1, Operation: "wait", Table: "Open_vSwitch", Code: "timed out"},
+		{"a guard", []Operation{Select("Queue", []string{"_uuid"}), guard(2)}, OperationError{Index: 1, Operation: "wait", Table: "Open_vSwitch", Code: "timed out"},
 			"operation 2, wait Open_vSwitch: timed out"},
 		{"a column that does not exist", []Operation{Update("Bridge", map[string]any{"colour": 1})},
 			OperationError{Index: 0, Operation: "update", Table: "Bridge", Code: "unknown column"}, "No column colour"},
@@ -49,7 +49,7 @@ func TestRefusalsNameTheOperation(t *testing.T) {
 			t.Errorf("%s: %s", tt.reason, diff)
 		}
 	}
-	results, err := c.Transact(t.Context(), db, guard(1), Mutate("Open_vSwitch", "next_cfg", "+=", 1), Delete("Queue"), Comment("done"))
+	results, err := c.Transact(t.Context(), db, guard(1), Mutate("Open_vSwitch", "next_cfg", "+=", 1), Delete("Queue"))
 	if err != nil || results[1].Count != 1 || results[2].Count != 0 {
 		t.Errorf("a guard that holds: %v, %v", results, err)
 	}

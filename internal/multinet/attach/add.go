@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
@@ -95,8 +96,13 @@ func (c *call) newRecord(plan wire.Plan) (record, error) {
 		return record{}, cniproto.Errorf(cniproto.CodeUnknownContainer, "network namespace %s: %v", c.request.NetNS, err)
 	}
 	first := network{Name: c.own.Name, Interface: c.request.IfName, Default: true, List: c.conf.Delegate, Runtime: c.defaultRuntime().CapabilityArgs}
-	if plan.Default != nil {
-		first.Name, first.List = plan.Default.Network, plan.Default.List
+	if a := plan.Default; a != nil {
+		first.Name, first.List = a.Network, a.List
+		// The pod's annotation takes precedence over what the runtime passes.
+		maps.Copy(first.Runtime, a.Runtime)
+		if err := c.prepareDevice(&first, *a); err != nil {
+			return record{}, err
+		}
 	}
 	r := record{ContainerID: c.request.ContainerID, NetNS: c.request.NetNS, NetNSID: id, Args: c.args, Networks: []network{first}, Policies: plan.Policies && len(plan.Attachments) > 0}
 	for _, a := range plan.Attachments {
@@ -163,9 +169,13 @@ func (c *call) report(r record, plan wire.Plan, results []*current.Result) (wire
 			return report, err
 		}
 		w := wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: raw, MTU: mtus[n.Interface]}
+		a := plan.Default
 		if i > 0 {
-			w.DeviceID = plan.Attachments[i-1].DeviceID
-			if w.DeviceInfo, err = c.deviceInfo(n, plan.Attachments[i-1]); err != nil {
+			a = &plan.Attachments[i-1]
+		}
+		if a != nil {
+			w.DeviceID = a.DeviceID
+			if w.DeviceInfo, err = c.deviceInfo(n, *a); err != nil {
 				return report, withNetwork(n.label(), err)
 			}
 		}

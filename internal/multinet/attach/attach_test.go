@@ -183,43 +183,105 @@ func TestPluginsThatMisbehave(t *testing.T) {
 			if got := calls(); got[len(got)-1] != "DEL eth0" || len(f.files("sandboxes")) > 0 {
 				t.Errorf("not reverted: %v %v", got, f.files("sandboxes"))
 			}
-			raw, err := os.ReadFile(marker)
-			if err != nil {
-				t.Fatal(err)
-			}
-			eventually.Holds(t, "all processes of the plugin have ended", func() (string, bool) {
-				out, _ := exec.Command("pgrep", "-g", strings.TrimSpace(string(raw))).Output()
-				return string(out), len(bytes.TrimSpace(out)) == 0
-			})
+			groupEnds(t, marker)
 		})
 	}
 }
 
-// A shim that is killed at any step leaves a record, by which the DEL that follows removes all that was made.
+// groupEnds waits until the process group whose ID is in a file has no process.
+func groupEnds(t *testing.T, file string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "all processes of the plugin have ended", func() (string, bool) {
+		out, _ := exec.Command("pgrep", "-g", strings.TrimSpace(string(raw))).Output()
+		return string(out), len(bytes.TrimSpace(out)) == 0
+	})
+}
+
+// TestPluginsThatMisbehaveAtDEL: the other networks are detached, the record is kept, and the following DEL is complete. What a plugin prints when it
+// succeeds has no meaning.
+func TestPluginsThatMisbehaveAtDEL(t *testing.T) {
+	for _, row := range []struct{ why, body, want string }{
+		{"prints garbage, and fails", `echo garbage; exit 1`, `"garbage`},
+		{"prints garbage, and succeeds", `echo garbage; exit 0`, ""},
+		{"fails without output", `exit 3`, "without a message"},
+		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576"},
+		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			f := newFixture(t)
+			marker := filepath.Join(t.TempDir(), "pid")
+			calls := f.scripted(scripts, `[ "$call" = "DEL net1" ] && [ ! -e `+marker+` ] && { echo $$ >`+marker+"; "+row.body+"; }")
+			f.must(cniproto.Add, annotated)
+			r := f.request(cniproto.Delete, annotated)
+			r.Timeout = 8 * time.Second
+			_, err := f.shim.Do(t.Context(), r)
+			if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), "ns/a (interface net1)")) {
+				t.Errorf("%v", err)
+			}
+			if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[3:]); diff != "" {
+				t.Error(diff)
+			}
+			groupEnds(t, marker)
+			if row.want != "" {
+				f.further("ns/pod")
+			}
+			f.must(cniproto.Delete, annotated)
+			if left := slices.Concat(f.files("sandboxes"), f.files("results")); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// A shim that is killed at any step leaves a record, by which the DEL or GC that follows removes all that was made.
 func TestKilledAtEveryStep(t *testing.T) {
-	for _, step := range []string{"ADD eth0", "ADD net1", "ADD net2", "DEL net2", "DEL net1", "DEL eth0"} {
+	for _, row := range []struct {
+		// command is killed at step, before or after its effect; repaired is the command that follows.
+		command, step, repaired string
+		// recorded is whether the record of the sandbox still exists then.
+		recorded bool
+	}{
+		{cniproto.Add, "ADD eth0", cniproto.Delete, true},
+		{cniproto.Add, "ADD net1", cniproto.Delete, true},
+		{cniproto.Add, "ADD net2", cniproto.Delete, true},
+		{cniproto.Add, "ADD net1", cniproto.GC, true},
+		{cniproto.Delete, "DEL net2", cniproto.Delete, true},
+		{cniproto.Delete, "DEL net1", cniproto.Delete, true},
+		{cniproto.Delete, "DEL eth0", cniproto.Delete, true},
+		{cniproto.GC, "DEL net2", cniproto.GC, true},
+		{cniproto.GC, "DEL net1", cniproto.GC, true},
+		{cniproto.GC, "DEL eth0", cniproto.GC, true},
+		{cniproto.GC, "DEL net1", cniproto.Delete, true},
+		{cniproto.GC, "GC ", cniproto.GC, false},
+	} {
 		for _, when := range []string{"before", "after"} {
-			t.Run(step+" "+when, func(t *testing.T) {
+			t.Run(row.command+" at "+row.step+" "+when+", "+row.repaired, func(t *testing.T) {
 				f := newFixture(t)
 				made := t.TempDir()
 				once := filepath.Join(made, "killed")
 				kill := func(at string) string {
-					return fmt.Sprintf(`[ "$call" = %q ] && [ %s = %s ] && [ ! -e %s ] && { touch %s; kill -9 $PPID; sleep 1; }`, step, at, when, once, once)
+					return fmt.Sprintf(`[ "$call" = %q ] && [ %s = %s ] && [ ! -e %s ] && { touch %s; kill -9 $PPID; sleep 1; }`, row.step, at, when, once, once)
 				}
 				f.scripted(scripts, strings.Join([]string{
 					kill("before"), `[ "$CNI_COMMAND" = ADD ] && touch ` + made + `/$CNI_IFNAME`, `[ "$CNI_COMMAND" = DEL ] && rm -f ` + made + `/$CNI_IFNAME`, kill("after"),
 				}, "\n"))
+				f.own = `{"cniVersion":"1.1.0","name":"pods","plugins":[{"type":"default"}]}` // with GC
 				plan := f.planFile()
-				for _, command := range []string{cniproto.Add, cniproto.Delete} {
-					f.process(command, plan)
-					if strings.HasPrefix(step, command) {
-						f.further("ns/pod")
-					}
+				f.process(cniproto.Add, plan)
+				if row.command != cniproto.Add {
+					f.process(row.command, plan)
 				}
 				if _, err := os.Stat(once); err != nil {
 					t.Fatal("the shim was not killed")
 				}
-				f.must(cniproto.Delete, annotated)
+				if row.recorded {
+					f.further("ns/pod")
+				}
+				f.must(row.repaired, annotated)
 				left, err := os.ReadDir(made)
 				if err != nil || len(left) != 1 || len(f.files("sandboxes")) > 0 {
 					t.Errorf("left: %v %v %v", left, f.files("sandboxes"), err)

@@ -3,8 +3,11 @@ package attach
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,11 +77,54 @@ func BenchmarkAdd(b *testing.B) {
 				b.Fatal(err)
 			}
 			for name, all := range map[string][]time.Duration{"add": shim, "floor": plugins} {
-				slices.Sort(all)
-				b.ReportMetric(float64(all[len(all)/2])/1e6, name+"-p50-ms")
-				b.ReportMetric(float64(all[len(all)*99/100])/1e6, name+"-p99-ms")
+				reportQuantiles(b, name, all)
 			}
 			b.ReportMetric(float64(shim[len(shim)/2])/float64(plugins[len(plugins)/2]), "p50-ratio")
 		})
 	}
+}
+
+// BenchmarkStatus is the time of a STATUS, with which a runtime asks every few seconds whether the node is ready, from the start of the shim's process until
+// its end, beside the plugin of the default network called by hand, in turn. Plugins have STATUS since CNI 1.1.0: with it, the shim calls bridge.
+func BenchmarkStatus(b *testing.B) {
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		b.Run("version="+version, func(b *testing.B) {
+			f := newFixture(b)
+			plugin := `"type":"bridge","bridge":"br-pods","ipam":{"type":"host-local","dataDir":"` + filepath.Join(b.TempDir(), "pods") + `","subnet":"10.200.0.0/16"}}`
+			f.own = `{"cniVersion":"` + version + `","name":"pods","plugins":[{` + plugin + `]}`
+			f.path = assets.Dir(b, "bridge", "host-local")
+			self, err := os.Executable()
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := f.request(cniproto.Status, nil)
+			var shim, floor []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if err := f.run(self, r, ""); err != nil {
+					b.Fatal(err)
+				}
+				shim = append(shim, time.Since(start))
+
+				start = time.Now()
+				cmd := exec.Command(filepath.Join(f.path, "bridge"))
+				cmd.Env = []string{"CNI_COMMAND=STATUS", "CNI_PATH=" + f.path}
+				cmd.Stdin = strings.NewReader(`{"cniVersion":"1.1.0","name":"pods",` + plugin)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					b.Fatalf("%v: %s", err, out)
+				}
+				floor = append(floor, time.Since(start))
+			}
+			reportQuantiles(b, "status", shim)
+			reportQuantiles(b, "floor", floor)
+		})
+	}
+}
+
+// reportQuantiles reports the median and the 99th percentile of durations, which it sorts.
+func reportQuantiles(b *testing.B, name string, all []time.Duration) {
+	b.Helper()
+	slices.Sort(all)
+	b.ReportMetric(float64(all[len(all)/2])/1e6, name+"-p50-ms")
+	b.ReportMetric(float64(all[len(all)*99/100])/1e6, name+"-p99-ms")
 }

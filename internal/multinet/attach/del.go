@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	current "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -79,7 +80,11 @@ func (c *call) undo(ctx context.Context, r record) error {
 	var durations []wire.Timing
 	for _, n := range slices.Backward(r.Networks) {
 		start := time.Now()
-		if err := errors.Join(c.detach(ctx, r, n), n.removeDeviceInfo()); err != nil {
+		// A plugin that stalls leaves time for those of the other networks.
+		detachCtx, stop := withCleanupReserve(ctx)
+		err := errors.Join(c.detach(detachCtx, r, n), n.removeDeviceInfo())
+		stop()
+		if err != nil {
 			missing = missing && isMissing(err)
 			errs = append(errs, withNetwork(n.label(), err))
 		}
@@ -172,13 +177,19 @@ func (c *call) checkNetwork(ctx context.Context, r record, n network) error {
 	if err != nil || cached == nil {
 		return errors.Join(fmt.Errorf("interface %s is not attached", n.Interface), err)
 	}
-	if err := checkKernel(r.NetNS, n.Interface, cached, n.Rerouted); err != nil {
+	want, err := current.NewResultFromResult(cached)
+	if err != nil {
+		return fmt.Errorf("read the result: %w", err)
+	}
+	cni := c.cni
+	if n.Rerouted {
+		want.Routes = n.Routes
+		cni = c.runner(reroutedExec{newExec(), n.Routes})
+	}
+	if err := checkKernel(r.NetNS, n.Interface, want); err != nil {
 		return err
 	}
-	if n.Rerouted {
-		return nil // its plugins would look for a default route that another network has
-	}
-	if err := c.cni.CheckNetworkList(ctx, list, rt); err != nil && !errors.Is(err, libcni.ErrorCheckNotSupp) {
+	if err := cni.CheckNetworkList(ctx, list, rt); err != nil && !errors.Is(err, libcni.ErrorCheckNotSupp) {
 		return err
 	}
 	return nil

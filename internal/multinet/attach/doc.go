@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
@@ -128,8 +129,13 @@ func (s Shim) parse(r cniproto.Request) (*call, error) {
 			c.args = append(c.args, [2]string{key, value})
 		}
 	}
-	c.cni = libcni.NewCNIConfigWithCacheDir(filepath.SplitList(r.Path), s.State, newExec())
+	c.cni = c.runner(newExec())
 	return c, nil
+}
+
+// runner returns a libcni that has the runtime's plugins run by exec.
+func (c *call) runner(exec invoke.Exec) *libcni.CNIConfig {
+	return libcni.NewCNIConfigWithCacheDir(filepath.SplitList(c.request.Path), c.State, exec)
 }
 
 func (c *call) pod() wire.Pod { return podOf(c.args) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -71,6 +72,42 @@ func (e executor) ExecPlugin(ctx context.Context, path string, stdin []byte, env
 		return nil, pluginError(err, out.kept.Bytes(), errOut.kept.Bytes())
 	}
 	return out.kept.Bytes(), nil
+}
+
+// reroutedExec runs the CHECK of plugins whose default routes were replaced after their ADD: they get the routes that the network has in place of those
+// that they returned, which libcni passes.
+type reroutedExec struct {
+	invoke.Exec
+	routes []*types.Route
+}
+
+// ExecPlugin implements invoke.Exec.
+func (e reroutedExec) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+	var conf map[string]json.RawMessage
+	if err := json.Unmarshal(stdin, &conf); err != nil {
+		return nil, fmt.Errorf("decode the plugin's configuration: %w", err)
+	}
+	var err error
+	if conf["prevResult"], err = withRoutes(conf["prevResult"], e.routes); err != nil {
+		return nil, err
+	}
+	if stdin, err = json.Marshal(conf); err != nil {
+		return nil, fmt.Errorf("encode the plugin's configuration: %w", err)
+	}
+	return e.Exec.ExecPlugin(ctx, path, stdin, environ)
+}
+
+// withRoutes returns a result of plugins with other routes.
+func withRoutes(result json.RawMessage, routes []*types.Route) (json.RawMessage, error) {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(result, &keys); err != nil {
+		return nil, fmt.Errorf("decode the plugin's result: %w", err)
+	}
+	var err error
+	if keys["routes"], err = json.Marshal(slices.Concat([]*types.Route{}, routes)); err != nil {
+		return nil, fmt.Errorf("encode the plugin's result: %w", err)
+	}
+	return json.Marshal(keys)
 }
 
 // pluginError returns the CNI error that a plugin printed, or else an error with the plugin's exit status and output.

@@ -116,9 +116,18 @@ var annotated = map[string]string{wire.AnnotationNetworks: "a,b"}
 // request is one of the runtime. A nil map is a runtime that passes no annotations.
 func (f *fixture) request(command string, annotations map[string]string) cniproto.Request {
 	f.t.Helper()
+	if annotations == nil {
+		return f.passing(command, nil)
+	}
+	return f.passing(command, map[string]any{delegate.CapabilityAnnotations: annotations})
+}
+
+// passing is a request of a runtime that passes values of capabilities.
+func (f *fixture) passing(command string, runtime map[string]any) cniproto.Request {
+	f.t.Helper()
 	conf := map[string]any{"cniVersion": "1.0.0", "name": "pods", "type": delegate.Shim, "delegate": json.RawMessage(f.own)}
-	if annotations != nil {
-		conf["runtimeConfig"] = map[string]any{delegate.CapabilityAnnotations: annotations}
+	if runtime != nil {
+		conf["runtimeConfig"] = runtime
 	}
 	raw, err := json.Marshal(conf)
 	if err != nil {

@@ -44,7 +44,7 @@ func (c *call) reroute(r *record, plan wire.Plan, results []*current.Result) err
 				}
 			}
 			if len(keep) != len(result.Routes) || i == winner {
-				result.Routes, r.Networks[i].Rerouted = keep, true
+				result.Routes, r.Networks[i].Routes, r.Networks[i].Rerouted = keep, keep, true
 			}
 		}
 	}
@@ -135,19 +135,14 @@ func mtusOf(netns string) map[string]int {
 	return mtus
 }
 
-// checkKernel compares an interface, its addresses and its routes with the result of its plugins. Default routes are not compared if rerouted is true:
-// another network may have them.
-func checkKernel(netns, name string, result types.Result, rerouted bool) error {
-	want, err := current.NewResultFromResult(result)
-	if err != nil {
-		return fmt.Errorf("read the result: %w", err)
-	}
+// checkKernel compares an interface, its addresses and its routes with what they were after the ADD.
+func checkKernel(netns, name string, want *current.Result) error {
 	return ns.WithNetNSPath(netns, func(ns.NetNS) error {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
 			return fmt.Errorf("interface %s: %w", name, err)
 		}
-		have, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
+		existing, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 		if err != nil {
 			return fmt.Errorf("list addresses of %s: %w", name, err)
 		}
@@ -155,7 +150,7 @@ func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 			if ip.Interface != nil && *ip.Interface < len(want.Interfaces) && want.Interfaces[*ip.Interface].Name != name {
 				continue
 			}
-			if !slices.ContainsFunc(have, func(a netlink.Addr) bool { return a.IP.Equal(ip.Address.IP) }) {
+			if !slices.ContainsFunc(existing, func(a netlink.Addr) bool { return a.IP.Equal(ip.Address.IP) }) {
 				return fmt.Errorf("interface %s does not have the address %s", name, ip.Address.IP)
 			}
 		}
@@ -167,9 +162,6 @@ func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 			return fmt.Errorf("list routes: %w", err)
 		}
 		for _, route := range want.Routes {
-			if rerouted && (isDefault(route.Dst, true) || isDefault(route.Dst, false)) {
-				continue
-			}
 			if !slices.ContainsFunc(routes, func(r netlink.Route) bool { return sameRoute(r, *route, link.Attrs().Index) }) {
 				return fmt.Errorf("interface %s does not have the route to %s", name, route.Dst.String())
 			}
@@ -180,16 +172,16 @@ func checkKernel(netns, name string, result types.Result, rerouted bool) error {
 
 // sameRoute reports whether a route of the kernel is the one that a plugin has returned for an interface. The kernel combines IPv6 routes of several
 // interfaces to one destination into one route with several next hops. A plugin that returns no gateway uses that of the address.
-func sameRoute(have netlink.Route, want types.Route, link int) bool {
-	if have.Dst == nil { // the kernel's default route
-		if !isDefault(want.Dst, have.Family == netlink.FAMILY_V4) {
+func sameRoute(existing netlink.Route, want types.Route, link int) bool {
+	if existing.Dst == nil { // the kernel's default route
+		if !isDefault(want.Dst, existing.Family == netlink.FAMILY_V4) {
 			return false
 		}
-	} else if !have.Dst.IP.Equal(want.Dst.IP.Mask(want.Dst.Mask)) || !bytes.Equal(have.Dst.Mask, want.Dst.Mask) {
+	} else if !existing.Dst.IP.Equal(want.Dst.IP.Mask(want.Dst.Mask)) || !bytes.Equal(existing.Dst.Mask, want.Dst.Mask) {
 		return false
 	}
-	hops := []*netlink.NexthopInfo{{LinkIndex: have.LinkIndex, Gw: have.Gw}}
-	return slices.ContainsFunc(append(hops, have.MultiPath...), func(hop *netlink.NexthopInfo) bool {
+	hops := []*netlink.NexthopInfo{{LinkIndex: existing.LinkIndex, Gw: existing.Gw}}
+	return slices.ContainsFunc(append(hops, existing.MultiPath...), func(hop *netlink.NexthopInfo) bool {
 		return hop.LinkIndex == link && (want.GW == nil || want.GW.IsUnspecified() || hop.Gw.Equal(want.GW))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
@@ -144,9 +145,64 @@ func TestDefaultRouteIsThatOfTheRequestingNetwork(t *testing.T) {
 					t.Errorf("the result of the default network has the default route %s: %v", family, inResult)
 				}
 			}
+			saved, err := ReadSaved(f.shim.State)
+			if err != nil || len(saved) != 1 {
+				t.Fatalf("saved: %+v %v", saved, err)
+			}
+			for i, n := range saved[0].Networks {
+				if diff := cmp.Diff(routesOf(t, f.reports[0].Networks[i].Result), routesOf(t, n.Result)); diff != "" {
+					t.Errorf("routes of %s on the disk and in the report: %s", n.Name, diff)
+				}
+			}
 			f.must(cniproto.Check, annotated)
 			f.must(cniproto.Delete, annotated)
 		})
+	}
+}
+
+// routesOf returns the routes of a result as text.
+func routesOf(t *testing.T, raw json.RawMessage) []string {
+	t.Helper()
+	var result struct{ Routes []types.Route }
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	var routes []string
+	for _, r := range result.Routes {
+		routes = append(routes, r.String())
+	}
+	return routes
+}
+
+// TestCheckComparesDefaultRoutesOfFurtherNetworks: the routes that the shim has set are compared, and the plugins' own CHECK runs with them.
+func TestCheckComparesDefaultRoutesOfFurtherNetworks(t *testing.T) {
+	f := real(t)
+	f.plan.Attachments = []wire.Attachment{
+		with(wire.Attachment{Network: "ns/four", Interface: "net1", List: json.RawMessage(`{"cniVersion":"1.0.0","name":"four","plugins":[{"type":"macvlan","master":"up0",` +
+			`"ipam":{"type":"static","addresses":[{"address":"192.0.2.9/24","gateway":"192.0.2.7"}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"203.0.113.0/24"}]}}]}`)}, "192.0.2.1", "192.0.2.2"),
+		with(wire.Attachment{Network: "ns/six", Interface: "net2", List: json.RawMessage(`{"cniVersion":"0.4.0","name":"six","plugins":[{"type":"macvlan","master":"up0",` +
+			`"ipam":{"type":"static","addresses":[{"address":"2001:db8::9/64"}]}}]}`)}, "2001:db8::1", "2001:db8::2"),
+	}
+	f.must(cniproto.Add, annotated)
+	f.must(cniproto.Check, annotated)
+	for _, row := range []struct {
+		// lost and restored are the arguments of ip.
+		lost, restored, want string
+	}{
+		{"route del default via 192.0.2.1", "route append default via 192.0.2.1", "net1 does not have the route to 0.0.0.0/0"},
+		{"route del default via 192.0.2.2", "route append default via 192.0.2.2", "net1 does not have the route to 0.0.0.0/0"},
+		{"route del 203.0.113.0/24", "route add 203.0.113.0/24 via 192.0.2.7", "net1 does not have the route to 203.0.113.0/24"},
+		{"-6 route del default via 2001:db8::2 dev net2", "-6 route append default via 2001:db8::2 dev net2", "net2 does not have the route to ::/0"},
+		{"link set eth0 address 02:00:00:00:00:01", "", "pods (interface eth0): Interface eth0 Mac"},
+	} {
+		f.pod.Run(append([]string{"ip"}, strings.Fields(row.lost)...)...)
+		if _, err := f.do(cniproto.Check, annotated); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("CHECK after ip %s: %v", row.lost, err)
+		}
+		if row.restored != "" {
+			f.pod.Run(append([]string{"ip"}, strings.Fields(row.restored)...)...)
+			f.must(cniproto.Check, annotated)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/host/durable"
@@ -46,8 +47,10 @@ type network struct {
 	Default   bool            `json:"default,omitempty"`
 	List      json.RawMessage `json:"list"`
 	Runtime   map[string]any  `json:"runtime,omitempty"`
-	// Rerouted is true if a default route of the result was removed.
-	Rerouted bool `json:"rerouted,omitempty"`
+	// Rerouted is true if the network has other default routes than those of its plugins: Routes are then all routes that it has. Records of earlier
+	// versions do not have them.
+	Rerouted bool           `json:"rerouted,omitempty"`
+	Routes   []*types.Route `json:"routes,omitempty"`
 }
 
 // recordFormat is the current format version.

@@ -80,7 +80,13 @@ func (s Shim) saved(container string, found []cached) (Saved, bool) {
 		if i < 0 {
 			return out, false
 		}
-		w := wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: found[i].Result, MTU: mtus[n.Interface]}
+		result := found[i].Result
+		if n.Rerouted {
+			if result, err = withRoutes(result, n.Routes); err != nil {
+				return out, false
+			}
+		}
+		w := wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: result, MTU: mtus[n.Interface]}
 		if file, ok := n.Runtime[capabilityDeviceInfo].(string); ok {
 			w.DeviceInfo, _ = readDeviceInfo(file) // the file may not exist in the daemon's container
 		}

@@ -64,17 +64,8 @@ func TestArgumentsOfKubernetesAreForTheDefaultNetworkOnly(t *testing.T) {
 	further := wire.Attachment{Network: "ns/a", Interface: "net1", List: json.RawMessage(
 		`{"cniVersion":"1.0.0","name":"a","plugins":[{"type":"further","capabilities":{"portMappings":true,"bandwidth":true,"mac":true}}]}`), Runtime: map[string]any{"mac": "02:00:00:00:00:01"}}
 	f.plan.Attachments = []wire.Attachment{further}
-	r := f.request(cniproto.Add, annotated)
-	var conf map[string]any
-	if err := json.Unmarshal(r.Config, &conf); err != nil {
-		t.Fatal(err)
-	}
 	ports := []any{map[string]any{"hostPort": 8080.0, "containerPort": 80.0, "protocol": "tcp"}}
-	conf["runtimeConfig"] = map[string]any{delegate.CapabilityAnnotations: annotated, "portMappings": ports, "bandwidth": map[string]any{"ingressRate": 1000.0}}
-	var err error
-	if r.Config, err = json.Marshal(conf); err != nil {
-		t.Fatal(err)
-	}
+	r := f.passing(cniproto.Add, map[string]any{delegate.CapabilityAnnotations: annotated, "portMappings": ports, "bandwidth": map[string]any{"ingressRate": 1000.0}})
 	if _, err := f.shim.Do(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +75,37 @@ func TestArgumentsOfKubernetesAreForTheDefaultNetworkOnly(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, calls()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAnotherDefaultNetworkGetsWhatItsAnnotationRequests, besides what Kubernetes passes to every default network; the annotation takes precedence.
+func TestAnotherDefaultNetworkGetsWhatItsAnnotationRequests(t *testing.T) {
+	f := newFixture(t)
+	calls := recorded(f)
+	const info = `{"type":"pci","version":"1.1.0"}`
+	f.plan = wire.Plan{Default: &wire.Attachment{Network: "openshift-multus/other", List: json.RawMessage(
+		`{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"further","capabilities":{"portMappings":true,"mac":true,"ips":true}}]}`),
+		Runtime: map[string]any{"mac": "02:00:00:00:00:01", "ips": []string{"192.0.2.9/24"}}, Resource: "example.com/nic", DeviceID: "0000:00:01.0"}}
+	file := filepath.Join(f.shim.DeviceInfo, "dp", "example.com-nic-0000:00:01.0-device.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(info), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ports := []any{map[string]any{"hostPort": 8080.0, "containerPort": 80.0, "protocol": "tcp"}}
+	fallback := map[string]string{wire.AnnotationDefault: "other"}
+	r := f.passing(cniproto.Add, map[string]any{delegate.CapabilityAnnotations: fallback, "portMappings": ports, "mac": "02:00:00:00:00:02"})
+	if _, err := f.shim.Do(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	f.must(cniproto.Delete, fallback)
+	runtime := map[string]any{"portMappings": ports, "mac": "02:00:00:00:00:01", "ips": []any{"192.0.2.9/24"}}
+	if diff := cmp.Diff([]passed{{"ADD eth0", "c1", "other", "1.0.0", runtime}, {"DEL eth0", "c1", "other", "1.0.0", runtime}}, calls()); diff != "" {
+		t.Error(diff)
+	}
+	if got := f.reports[0].Networks[0]; got.Name != "openshift-multus/other" || got.DeviceID != "0000:00:01.0" || string(got.DeviceInfo) != info {
+		t.Errorf("reported: %+v", got)
 	}
 }
 

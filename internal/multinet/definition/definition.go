@@ -28,6 +28,10 @@ const (
 	MaxSize = 128 << 10
 	// MaxPlugins is the maximum number of plugins of a configuration.
 	MaxPlugins = 16
+	// MaxKey is the maximum length of a key in bytes. It bounds the paths of errors, as MaxDepth does.
+	MaxKey = 256
+	// MaxDepth is the maximum depth of lists and objects.
+	MaxDepth = 32
 )
 
 // whereaboutsType is the IPAM plugin whose ranges all nodes share.
@@ -41,11 +45,13 @@ type Rules struct {
 	ReservedBridges []string
 	// ReservedPlugins are the plugins with which agents of the cluster's networks are called.
 	ReservedPlugins []string
-	// Uplinks are the interfaces of the node that have its addresses or a default route; nil if unknown.
+	// Uplinks are the interfaces of the node that have its addresses or a default route, or that carry the packets of one; nil if unknown.
 	Uplinks []string
-	// Node is the name of the node, Interfaces are its interfaces; nil if unknown.
+	// Node is the name of the node, Interfaces are its interfaces; nil if unknown. OtherNames maps alternative names of interfaces to their names: the kernel
+	// takes them for one another.
 	Node       string
 	Interfaces []string
+	OtherNames map[string]string
 	// Restricted limits the definition further; nil for no limit.
 	Restricted *Restricted
 }
@@ -54,6 +60,8 @@ type Rules struct {
 type Restricted struct {
 	// Namespace is that of the definition.
 	Namespace string
+	// PrefixOf is another namespace with the same BridgePrefix that used it first; empty for none.
+	PrefixOf string
 	// Masters are the interfaces that macvlan may use.
 	Masters []string
 	// Networks are the networks of the cluster, whose addresses a definition may not use.
@@ -70,13 +78,13 @@ type Definition struct {
 	rules   Rules
 }
 
-// Parse reads the configuration of a definition. All errors are returned at once, with line and column in the configuration.
+// Parse reads the configuration of a definition. All errors are returned at once, up to strictjson.MaxErrors, with line and column in the configuration.
 func Parse(namespace, name, config string, rules Rules) (*Definition, field.ErrorList) {
 	at := field.NewPath("spec", "config")
 	d := &Definition{Namespace: namespace, Name: name, rules: rules}
 	if errs := sorted(d.parse(config, at)); len(errs) > 0 {
 		strictjson.Locate(config, at, errs)
-		return nil, errs
+		return nil, strictjson.Bound(errs, at).WithOrigin(Rule)
 	}
 	return d, nil
 }
@@ -99,7 +107,14 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 	if !ok {
 		return append(errs, field.Forbidden(at, `is not a JSON object; write {"cniVersion": ..., "type": ...}`))
 	}
-	errs = append(errs, checkSpelling(o, at)...)
+	if unreadable := checkShape(o, at); len(unreadable) > 0 {
+		return append(errs, unreadable...)
+	}
+	known := exact
+	if d.rules.Restricted != nil {
+		known = exactRestricted
+	}
+	errs = append(errs, checkSpelling(o, at, known)...)
 	d.split(o.Map())
 	errs = append(errs, d.checkHead(at)...)
 	for i, p := range d.plugins {
@@ -108,9 +123,7 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 			path = at.Child("plugins").Index(i)
 		}
 		errs = append(errs, checkPlugin(p, path, d.rules)...)
-		if i == 0 {
-			errs = append(errs, checkMaster(p, path, d.rules)...)
-		}
+		errs = append(errs, checkMaster(p, path, i == 0, d.rules)...)
 	}
 	return errs
 }
@@ -134,7 +147,7 @@ func (d *Definition) checkHead(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	version, named := d.head["cniVersion"].(string)
 	if _, set := d.head["cniVersion"]; set && (!named || !slices.Contains(cniproto.SupportedVersions(), version)) {
-		errs = append(errs, field.NotSupported(at.Child("cniVersion"), fmt.Sprint(d.head["cniVersion"]), cniproto.SupportedVersions()))
+		errs = append(errs, field.NotSupported(at.Child("cniVersion"), short(d.head["cniVersion"]), cniproto.SupportedVersions()))
 	}
 	if _, set := d.head["cniVersions"]; set {
 		errs = append(errs, field.Forbidden(at.Child("cniVersions"), "cannot be used here; write cniVersion"))
@@ -184,7 +197,7 @@ func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.Error
 		errs = append(errs, field.InternalError(field.NewPath("spec", "config"), err))
 	}
 	a.List = list
-	return a, sorted(errs)
+	return a, strictjson.Bound(sorted(errs), field.NewPath("spec", "config"))
 }
 
 // runtime returns the values of the capabilities that a selection needs. A capability that no plugin declares is an error, because the pod would start

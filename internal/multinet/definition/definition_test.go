@@ -2,13 +2,17 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
 var rules = Rules{DefaultNetwork: "pods", ReservedBridges: []string{"cni0"}, ReservedPlugins: []string{"pod-network"}, Uplinks: []string{"eth0"}}
@@ -68,6 +72,8 @@ func TestEffectiveConfiguration(t *testing.T) {
 			`[{"name":"storage","bandwidth":{"ingressRate":1000,"egressRate":50000000,"egressBurst":8000}}]`,
 			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"bridge","bridge":"br-n1"},{"type":"bandwidth","capabilities":{"bandwidth":true}}],` +
 				`"runtime":{"bandwidth":{"ingressRate":1000,"ingressBurst":3100672,"egressRate":50000000,"egressBurst":8000}}}`},
+		{"the default directory of records", `{"type":"bridge","bridge":"br-n1","ipam":{"type":"host-local","dataDir":"/var/lib/cni/networks","resolvConf":"/etc/resolv.conf"}}`, "storage",
+			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"bridge","bridge":"br-n1","ipam":{"type":"host-local","dataDir":"/var/lib/cni/networks","resolvConf":"/etc/resolv.conf"}}],"runtime":{}}`},
 		{"arguments of the pod win", `{"type":"tuning","args":{"other":1,"cni":{"a":"d","b":"d"}}}`, `[{"name":"storage","cni-args":{"a":"p","c":{"d":1}}}]`,
 			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"tuning","args":{"other":1,"cni":{"a":"p","b":"d","c":{"d":1}}}}],"runtime":{}}`},
 		{"an IPAMClaim is the value of a capability", `{"type":"tap","capabilities":{"ipam-claim-reference":true},"ipam":{"type":"whereabouts","range":"192.0.2.0/24"}}`, `[{"name":"storage","ipam-claim-reference":"c"}]`,
@@ -90,6 +96,31 @@ func TestEffectiveConfiguration(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The kernel takes an alternative name for the name, and a plugin at any place of a list runs on the node.
+func TestInterfacesOfTheNodeHaveTheirNames(t *testing.T) {
+	r := rules
+	r.Node, r.Interfaces, r.OtherNames = "n1", []string{"cni0", "eth0", "eth1"}, map[string]string{"enp1s0": "eth0", "enp2s0": "eth1", "pods0": "cni0"}
+	for _, row := range []struct{ why, config, want string }{
+		{"the interface", `{"type":"host-device","device":"eth1"}`, ""},
+		{"another name of the uplink", `{"type":"host-device","device":"enp1s0"}`, "config.device: Invalid value: \"enp1s0\": is another name of the interface eth0 of the node n1; write eth0"},
+		{"the same, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"host-device","device":"enp1s0"}]}`, "plugins[1].device"},
+		{"the uplink, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"host-device","device":"eth0"}]}`, "would lose it"},
+		{"one that does not exist yet, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"host-device","device":"eth7"}]}`, "no interface eth7"},
+		{"the same, with all packets", `{"plugins":[{"type":"tuning"},{"type":"macvlan","mode":"passthru","master":"eth7"}]}`, "no interface eth7"},
+		{"another name of the uplink, with all packets, as a later plugin", `{"plugins":[{"type":"tuning"},{"type":"macvlan","mode":"passthru","master":"enp1s0"}]}`, "is another name"},
+		{"one that an earlier plugin creates", `{"plugins":[{"type":"bridge","bridge":"b"},{"type":"macvlan","master":"b"}]}`, ""},
+		{"one in the pod", `{"plugins":[{"type":"tuning"},{"type":"macvlan","mode":"passthru","master":"enp1s0","linkInContainer":true}]}`, ""},
+		{"another name of the pod network's bridge", `{"type":"bridge","bridge":"pods0"}`, "is another name of the interface cni0"},
+		{"a bridge that the plugin creates", `{"type":"bridge","bridge":"b"}`, ""},
+		{"another name, by an egress router", `{"type":"egress-router","interfaceArgs":{"mode":"passthru","master":"enp1s0"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1"}}`, "no interface enp1s0"},
+	} {
+		_, errs := Parse("ns", "x", row.config, r)
+		if failed := len(errs) > 0; failed != (row.want != "") || failed && !strings.Contains(errs.ToAggregate().Error(), row.want) {
+			t.Errorf("%s: %v, want %q", row.why, errs.ToAggregate(), row.want)
+		}
 	}
 }
 
@@ -125,6 +156,10 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"the same, by the plugin's default", `{"type":"bridge"}`, "bridge of the pod network", false},
 		{"shares the address records of the pod network", `{"name":"pods","type":"bridge","bridge":"b","ipam":{"type":"host-local"}}`, "name of the pod network", false},
 		{"writes files as root", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","dataDir":"/etc/cron.d"}}`, "/var/lib/cni/networks", false},
+		{"reserves addresses of pods, which are the names of files", `{"name":"10.128.0.5","type":"bridge","bridge":"b","ipam":{"type":"host-local","dataDir":"/var/lib/cni/networks/pods"}}`, "ipam.dataDir: Invalid", false},
+		{"the same, by tuning", `{"name":"10.128.0.5","type":"tuning","dataDir":"/var/lib/cni/networks/pods"}`, "config.dataDir: Forbidden", false},
+		{"the directory of records, by another plugin", `{"type":"tuning","dataDir":"/var/lib/cni/networks"}`, "config.dataDir: Forbidden", false},
+		{"name servers of another file", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","resolvConf":"/etc/resolv.conf/x"}}`, "ipam.resolvConf: Invalid", false},
 		{"the same, by dots", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","dataDir":"/var/lib/cni/networks/../../../../etc"}}`, "/var/lib/cni/networks", false},
 		{"the same, in other letters", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","DataDir":"/etc/cron.d"}}`, "only in its letters", false},
 		{"the same, with the long s", `{"type":"macvlan","master":"eth1","ma` + "\u017f" + `ter":"eth0"}`, "only in its letters", false},
@@ -151,6 +186,10 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"adds plugins of files", `{"loadOnlyInlinedPlugins":false,"plugins":[{"type":"tap"}]}`, "not added", false},
 		{"plugins that are no list", `{"plugins":{"type":"tap"}}`, "at least one plugin", false},
 		{"a plugin that is null", `{"plugins":[null]}`, "not an object", false},
+		{"a plugin whose name is a list", `{"type":[]}`, "must be the name of a CNI plugin", false},
+		{"a plugin whose name is an object", `{"type":{}}`, "must be the name of a CNI plugin", false},
+		{"the same, in a list", `{"plugins":[{"type":[]}]}`, "plugins[0].type", false},
+		{"an address manager whose name is a list", `{"type":"tap","ipam":{"type":[]}}`, "config.ipam.type", false},
 		{"no plugin", `{"name":"x"}`, "must be the name of a CNI plugin", false},
 		{"too large", `{"type":"` + strings.Repeat("x", MaxSize) + `"}`, "at most", false},
 		{"not an object", `[]`, "not a JSON object", false},
@@ -158,15 +197,30 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"another plugin", `{"type":"ptp"}`, "supported values", true},
 		{"another master", `{"type":"macvlan","master":"eth0"}`, "restricted.masters", true},
 		{"the default route's master", `{"type":"macvlan"}`, "restricted.masters", true},
+		{"takes all packets of a master that tenants share", `{"type":"macvlan","master":"eth1","mode":"Passthru"}`, "from the pods of all other namespaces", true},
+		{"the same, by an egress router", `{"type":"egress-router","interfaceArgs":{"mode":"passthru","master":"eth1"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1"}}`, "interfaceArgs.mode: Forbidden", true},
+		{"a master in the pod, which has the name of one of the node", `{"type":"macvlan","master":"eth1","linkInContainer":true}`, "config.linkInContainer", true},
 		{"an egress router on another master", `{"type":"egress-router","ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1"}}`, "restricted.masters", true},
 		{"an egress router with the address of a pod", `{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["10.128.0.9/24"],"gateway":"10.128.0.1"}}`, "which the cluster uses", true},
 		{"a bridge of another namespace", `{"type":"bridge","bridge":"br000000-x"}`, "must begin with", true},
 		{"a gateway on the node", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","isGateway":true}`, "node itself", true},
+		{"the same, in other letters", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","isgateway":true}`, `write "isGateway"`, true},
+		{"the default gateway, in other letters", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","isDefaultgateway":true}`, `write "isDefaultGateway"`, true},
+		{"the node's own addresses as source, in other letters", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","ipmasq":true}`, `write "ipMasq"`, true},
+		{"the same, with the long s", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","ipMa` + "\u017f" + `q":true}`, `write "ipMasq"`, true},
 		{"addresses of the node alone", `{"type":"macvlan","master":"eth1","ipam":{"type":"host-local"}}`, "supported values", true},
 		{"the address of a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/24"}]}}`, "which the cluster uses", true},
 		{"the same, by arguments, which static prefers", `{"type":"macvlan","master":"eth1","args":{"cni":{"ips":["10.128.0.9/14"]}},"ipam":{"type":"static"}}`, "config.args.cni.ips", true},
 		{"the same, mapped into IPv6", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"::ffff:10.128.0.9/120"}]}}`, "which the cluster uses", true},
 		{"a range of Services", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"172.30.1.1-172.30.1.9/16"}}`, "which the cluster uses", true},
+		{"the address of a pod, in the network of all addresses", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/0"}]}}`, "which the cluster uses", true},
+		{"the same, by an egress router", `{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["10.128.0.9/0"],"gateway":"10.128.0.1"}}`, "which the cluster uses", true},
+		{"a range of all addresses, of which those of pods are the lowest left", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"0.0.0.0/0","exclude":["0.0.0.0/5","8.0.0.0/7","10.0.0.0/9"]}}`, "config.ipam.range: Invalid", true},
+		{"the same, for IPv6", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"::/0"}}`, "config.ipam.range: Invalid", true},
+		{"a range of IPv6 with the mapped addresses of pods", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"::5/64"}]}}`, "which the cluster uses", true},
+		{"a default route by way of a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"0.0.0.0/0","gw":"10.128.0.9"}]}}`, "routes[0].gw", true},
+		{"a default route that is spelled as a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"10.128.0.9/0"}]}}`, "routes[0].dst", true},
+		{"an address that is spelled as the destination of a route", `{"type":"macvlan","master":"eth1","args":{"dst":"0.0.0.0/0"}}`, "config.args.dst", true},
 		{"a route to the nodes", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"192.0.2.0/25"}]}}`, "which the cluster uses", true},
 	} {
 		t.Run(row.why, func(t *testing.T) {
@@ -186,16 +240,85 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
+// What takes a process much memory, or has an endless message: the daemons of all nodes and the operator read each definition.
+func TestHostileDefinitionsAreCheap(t *testing.T) {
+	const mostMemory, mostText = 48 << 20, 64 << 10 // all that is allocated, which is more than what is held at once
+	list := func(n int, element func(int) string) string {
+		var all []string
+		for i := range n {
+			all = append(all, element(i))
+		}
+		return strings.Join(all, ",")
+	}
+	key := func(i int) string { return fmt.Sprintf(`"%04x":1`, i) }
+	deep := func(n int, inner string) string { return strings.Repeat(`{"x":`, n) + inner + strings.Repeat("}", n) }
+	longKeys := func(inner string) string {
+		return strings.Repeat(`{"`+strings.Repeat("k", MaxKey)+`":`, MaxDepth-4) + inner + strings.Repeat("}", MaxDepth-4)
+	}
+	for _, row := range []struct {
+		why, config string
+		invalid     bool
+	}{
+		{"thousands of errors below a long key", `{"type":"tap","` + strings.Repeat("k", 60000) + `":[` + list(6000, func(int) string { return `{"Type":1}` }) + `]}`, true},
+		{"below the longest keys", `{"type":"tap","x":` + longKeys("["+list(6000, func(int) string { return `{"Type":1}` })+"]") + `}`, true},
+		{"thousands of keys without an error", `{"type":"tap","x":{` + list(12000, key) + `}}`, false},
+		{"thousands of keys that differ only in their letters", `{"type":"tap","x":{` + list(6000, func(i int) string { return fmt.Sprintf(`"k%04x":1,"K%04x":1`, i, i) }) + `}}`, true},
+		{"repeated keys below the longest keys", `{"type":"tap","x":` + longKeys("{"+list(6000, func(int) string { return `"x":1` })+"}") + `}`, true},
+		{"thousands of levels", `{"type":"tap","x":` + deep(9000, `{"Type":1}`) + `}`, true},
+		{"thousands of paths", `{"type":"tap","x":[` + list(6000, func(int) string { return `{"socket":1}` }) + `]}`, true},
+		{"thousands of capabilities", `{"type":"tap","capabilities":{` + list(12000, key) + `}}`, true},
+		{"thousands of addresses of pods", `{"type":"macvlan","master":"eth1","args":[` + list(8000, func(int) string { return `"10.128.0.1"` }) + `]}`, true},
+		{"thousands of keys that whereabouts does not have", `{"type":"tap","ipam":{"type":"whereabouts","range":"198.51.100.0/24",` + list(12000, key) + `}}`, true},
+		{"thousands of exclusions of whereabouts", `{"type":"tap","ipam":{"type":"whereabouts","range":"198.51.100.0/24","exclude":[` + list(20000, func(int) string { return `"x"` }) + `]}}`, true},
+		{"thousands of keys that an egress router does not have", `{"type":"egress-router","ip":{` + list(12000, key) + `}}`, true},
+		{"a long version", `{"type":"tap","cniVersion":"` + strings.Repeat("1", 120000) + `"}`, true},
+		{"a long plugin, master and bridge", `{"plugins":[{"type":"` + strings.Repeat("t", 30000) + `","ipam":{"type":"` + strings.Repeat("t", 30000) + `"}},{"type":"macvlan","master":"` + strings.Repeat("m", 30000) +
+			`"},{"type":"bridge","bridge":"` + strings.Repeat("b", 30000) + `"}]}`, true},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, errs := Parse("tenant", "x", row.config, restricted())
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > mostMemory {
+			t.Errorf("%s: %d MB are allocated", row.why, took>>20)
+		}
+		if text := errs.ToAggregate(); row.invalid && (text == nil || len(text.Error()) > mostText) {
+			t.Errorf("%s: %d errors", row.why, len(errs))
+		}
+	}
+}
+
+func TestChecksOfManyKeysEnd(t *testing.T) {
+	var keys strings.Builder
+	for i := range 12000 {
+		fmt.Fprintf(&keys, `,"%04x":1`, i)
+	}
+	started := time.Now()
+	for range 20 {
+		if _, errs := Parse("tenant", "x", `{"type":"tap"`+keys.String()+`}`, rules); len(errs) > 0 || time.Since(started) > time.Minute {
+			t.Fatalf("%v after %v", errs.ToAggregate(), time.Since(started))
+		}
+	}
+}
+
 func TestRestrictedDefinitions(t *testing.T) {
 	for _, config := range []string{
 		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`,
 		`{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1","destinations":["80 TCP 203.0.113.1"]}}`,
-		`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}],"routes":[{"dst":"0.0.0.0/0"}]}}`,
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}`,
 		`{"plugins":[{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","ipam":{"type":"whereabouts","range":"198.51.100.0/24"}},{"type":"bandwidth"},{"type":"sbr"}]}`,
 	} {
 		if _, errs := Parse("tenant", "x", config, restricted()); len(errs) > 0 {
 			t.Errorf("%s: %v", config, errs.ToAggregate())
 		}
+	}
+	taken := restricted()
+	taken.Restricted.PrefixOf = "first"
+	if _, errs := Parse("tenant", "x", `{"type":"bridge","bridge":"`+BridgePrefix("tenant")+`x"}`, taken); len(errs) != 1 || !strings.Contains(errs[0].Error(), "that of namespace first") {
+		t.Errorf("the bridge of a namespace with the same prefix: %v", errs)
+	}
+	if _, errs := Parse("tenant", "x", `{"type":"macvlan","master":"eth1"}`, taken); len(errs) > 0 {
+		t.Errorf("without a bridge, the prefix has no effect: %v", errs)
 	}
 	d, errs := Parse("tenant", "x", `{"type":"macvlan","master":"eth1","capabilities":{"ips":true},"ipam":{"type":"static"}}`, restricted())
 	if len(errs) > 0 {
@@ -204,8 +327,10 @@ func TestRestrictedDefinitions(t *testing.T) {
 	if _, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"ips": []any{"10.128.0.9/14"}}}); len(errs) == 0 {
 		t.Error("the address of a pod is accepted in cni-args")
 	}
-	if _, errs := d.Attach(selection.Selection{IPs: []string{"10.128.0.9/14"}}); len(errs) == 0 {
-		t.Error("a pod asks for the address of another one, and gets it")
+	for _, ip := range []string{"10.128.0.9/14", "10.128.0.9/0", "10.128.0.9", "198.51.100.9/0", "::ffff:10.128.0.9/0"} {
+		if _, errs := d.Attach(selection.Selection{IPs: []string{ip}}); len(errs) == 0 {
+			t.Errorf("a pod asks for the address of another one by %s, and gets it", ip)
+		}
 	}
 }
 
@@ -245,16 +370,27 @@ func TestPluginsThatOnlyHaveConfigurationTests(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`)
-	f.Add(`{"plugins":[{"type":"bridge"},{"type":"tuning","args":{"cni":[]}}]}`)
+	for _, config := range []string{
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`, `{"plugins":[{"type":"bridge"},{"type":"tuning","args":{"cni":[]}}]}`,
+		`{"type":[]}`, `{"plugins":[{"type":{}},{"type":null}],"cniVersion":[],"name":{}}`, `{"type":"tap","ipam":{"type":[]},"capabilities":{"ips":[]},"args":[]}`,
+	} {
+		f.Add(config)
+	}
+	f.Add(`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/0"}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::ffff:0:0/96"}]}}`)
+	f.Add(`{"type":"tap","x":[` + strings.Repeat(`{"Type":1},`, 40) + `{"` + strings.Repeat("k", MaxKey+1) + `":1}],"y":` + strings.Repeat("[", MaxDepth) + "1" + strings.Repeat("]", MaxDepth) + `}`)
 	f.Fuzz(func(t *testing.T, config string) {
-		d, errs := Parse("ns", "n", config, restricted())
-		if len(errs) > 0 {
-			return
-		}
-		a, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"a": "b"}})
-		if len(errs) > 0 || !json.Valid(a.List) {
-			t.Errorf("%q: %s %v", config, a.List, errs)
+		for _, r := range []Rules{{}, rules, restricted()} {
+			d, errs := Parse("tenant", "n", config, r)
+			if len(errs) > strictjson.MaxErrors+1 {
+				t.Errorf("%q: %d errors", config, len(errs))
+			}
+			if len(errs) > 0 {
+				continue
+			}
+			a, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"a": "b"}})
+			if len(errs) > 0 || !json.Valid(a.List) || d.Type() == "" || len(d.Types()) == 0 {
+				t.Errorf("%q: %s %v, types %q, interface %q", config, a.List, errs, d.Types(), d.Master())
+			}
 		}
 	})
 }

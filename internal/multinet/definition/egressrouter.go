@@ -36,9 +36,9 @@ func checkEgressRouter(p map[string]any, at *field.Path, rules Rules) field.Erro
 	case conf.Mode == "passthru" && conf.Master == "":
 		errs = append(errs, field.Required(master, "must be set with mode passthru: the interface of the default route cannot be used"))
 	case conf.Mode == "passthru" && slices.Contains(rules.Uplinks, conf.Master):
-		errs = append(errs, field.Invalid(master, conf.Master, "has an address or the default route of the node, which would lose it; use another interface"))
+		errs = append(errs, field.Invalid(master, conf.Master, usedByNode))
 	case conf.Master != "" && rules.Interfaces != nil && !slices.Contains(rules.Interfaces, conf.Master):
-		errs = append(errs, field.Invalid(master, conf.Master, fmt.Sprintf("the node %s has no interface %s", rules.Node, conf.Master)))
+		errs = append(errs, noInterface(master, conf.Master, rules))
 	}
 	return errs
 }
@@ -51,6 +51,7 @@ func (r *Restricted) checkEgressRouter(p map[string]any, at *field.Path) field.E
 	if master, _ := args["master"].(string); !slices.Contains(r.Masters, master) {
 		errs = append(errs, r.notAMaster(at.Child("interfaceArgs", "master"), args["master"]))
 	}
+	errs = append(errs, sharedMaster(args["mode"], at.Child("interfaceArgs", "mode"))...)
 	return append(errs, r.checkAddresses(ip["addresses"], at.Child("ip", "addresses"))...)
 }
 

@@ -106,20 +106,6 @@ func (l list) check() error {
 	return errors.Join(errs...)
 }
 
-// Own returns the configuration that was passed to Wrap; ok is false if raw is not a result of Wrap.
-func Own(raw []byte) (own []byte, ok bool) {
-	var l struct {
-		Plugins []struct {
-			Type     string          `json:"type"`
-			Delegate json.RawMessage `json:"delegate"`
-		} `json:"plugins"`
-	}
-	if json.Unmarshal(raw, &l) != nil || len(l.Plugins) != 1 || l.Plugins[0].Type != Shim {
-		return nil, false
-	}
-	return l.Plugins[0].Delegate, true
-}
-
 // Wrapped reports whether a configuration has the shim as a plugin.
 func Wrapped(raw []byte) bool {
 	var l list

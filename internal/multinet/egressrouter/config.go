@@ -57,7 +57,7 @@ func (c *Conf) NeedsGateway() bool {
 	return slices.ContainsFunc(c.Destinations, func(d Destination) bool { return !c.Address.Contains(d.Address) })
 }
 
-// Parse reads a configuration strictly, and returns all errors in it. It accepts keys of CNI that the plugin does not use, and keys with a domain.
+// Parse reads a configuration strictly, and returns all errors in it, up to strictjson.MaxErrors. It accepts keys of CNI that the plugin does not use, and keys with a domain.
 func Parse(text []byte) (Conf, field.ErrorList) {
 	c := Conf{Mode: modes[0]}
 	if len(text) > maxConfig {
@@ -74,7 +74,7 @@ func Parse(text []byte) (Conf, field.ErrorList) {
 	r := reader{conf: &c, errs: errs}
 	r.object(o, nil, r.top())
 	r.complete()
-	return c, r.errs
+	return c, strictjson.Bound(r.errs, nil)
 }
 
 // reader collects the configuration and the errors.

@@ -13,6 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/multinet/policy"
+	"github.com/cluster-network-operator/cno/internal/panics"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
@@ -79,6 +80,8 @@ type Checked struct {
 	Type      string
 	Plugins   []string
 	Interface string
+	// Panic is the cause of Errors if the check panicked, for the log; nil otherwise.
+	Panic *panics.Error
 }
 
 // ReadDefinition reads a NetworkAttachmentDefinition. For one without a configuration, which is then in files on nodes, it returns the zero value.
@@ -86,11 +89,26 @@ func ReadDefinition(namespace, name, config string) Checked {
 	if strings.TrimSpace(config) == "" {
 		return Checked{}
 	}
-	d, errs := definition.Parse(namespace, name, config, definition.Rules{})
-	if len(errs) > 0 {
-		return Checked{Errors: errs}
+	return check(func() (*definition.Definition, field.ErrorList) {
+		return definition.Parse(namespace, name, config, definition.Rules{})
+	})
+}
+
+// check returns the result of parse. A definition with which parse panics has an error, since the definitions of all namespaces are read in one process.
+func check(parse func() (*definition.Definition, field.ErrorList)) (c Checked) {
+	err := panics.Catch(func(p *panics.Error) { c.Panic = p }, func() error {
+		d, errs := parse()
+		if len(errs) > 0 {
+			c.Errors = errs
+		} else {
+			c.Type, c.Plugins, c.Interface = d.Type(), d.Types(), d.Master()
+		}
+		return nil
+	})
+	if err != nil {
+		c.Errors = field.ErrorList{field.InternalError(field.NewPath("spec", "config"), err)}.WithOrigin(definition.Rule)
 	}
-	return Checked{Type: d.Type(), Plugins: d.Types(), Interface: d.Master()}
+	return c
 }
 
 // ReadObject is ReadDefinition for an object.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 )
 
@@ -50,6 +52,17 @@ func TestDefinitionsAreComparedWithWhatNodesReport(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: %s", tc.why, diff)
 		}
+	}
+}
+
+func TestADefinitionWithWhichTheCheckPanicsHasAnError(t *testing.T) {
+	c := check(func() (*definition.Definition, field.ErrorList) { panic("boom") })
+	got := c.Findings(nil)
+	if len(got) != 1 || got[0].Reason != InvalidDefinition || !strings.Contains(got[0].Detail, "spec.config: Internal error: bug, please report it: panic: boom") {
+		t.Errorf("%+v", got)
+	}
+	if c.Panic == nil || !strings.Contains(string(c.Panic.Stack), "finding_test.go") {
+		t.Errorf("no stack for the log: %+v", c.Panic)
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 // Annotation has the report of a node. The node's daemon of further networks sets it on its own pod, whose annotations no other node can write.
 const Annotation = "networkoperator.openshift.io/further-networks"
 
-// The namespace of the pods that report, and the value of their label app.
 const (
+	// Namespace is the namespace of Multus, and of the pods that report.
 	Namespace = "openshift-multus"
-	App       = "multus"
+	// App is the value of the label app of these pods.
+	App = "multus"
 )
 
 // Any counts, in Report.Instances, pods with a further network of any type.

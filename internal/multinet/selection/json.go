@@ -52,7 +52,7 @@ func parseJSON(annotation, podNamespace string, at *field.Path) ([]Selection, fi
 			errs = append(errs, strictjson.WrongType(at.Index(i), element, `an object with "name"`))
 			continue
 		}
-		s := Selection{Namespace: podNamespace, Interface: generated(i)}
+		s := Selection{Namespace: podNamespace}
 		errs = append(errs, readNetwork(&s, o, at.Index(i))...)
 		selections = append(selections, s)
 	}

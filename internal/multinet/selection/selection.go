@@ -1,6 +1,6 @@
 // Package selection reads the networks that a pod requests: the annotation k8s.v1.cni.cncf.io/networks in both forms of the Network Custom Resource
-// Definition De-facto Standard 1.3. It is strict, since a pod must not start without a requested network or setting. It is pure, and does not check
-// whether the networks exist.
+// Definition De-facto Standard 1.3, and v1.multus-cni.io/default-network in the same forms. It is strict, since a pod must not start without a requested
+// network or setting. It is pure, and does not check whether the networks exist.
 package selection
 
 import (
@@ -31,7 +31,7 @@ const (
 type Selection struct {
 	// Namespace and Name are those of the NetworkAttachmentDefinition. Namespace is the pod's if the pod names none.
 	Namespace, Name string
-	// Interface is the interface in the pod: the one that the pod names, or net1, net2, ... by the place in the list.
+	// Interface is the interface in the pod: the one that the pod names, or net1, net2, ... by the place in the list; empty for a default network.
 	Interface string
 	// IPs are addresses as the pod writes them, with or without a prefix length.
 	IPs []string
@@ -64,19 +64,25 @@ type Bandwidth struct {
 }
 
 // Parse reads the annotation of a pod. A blank annotation, or an empty list, asks for no network. All errors are
-// returned at once, each with the index in the list and the key; there are no selections then.
+// returned at once, up to strictjson.MaxErrors, each with the index in the list and the key; there are no selections then.
 func Parse(annotation, podNamespace string) ([]Selection, field.ErrorList) {
 	at := field.NewPath("metadata", "annotations").Key(Annotation)
 	selections, errs := parse(annotation, podNamespace, at)
+	for i := range selections {
+		if selections[i].Interface == "" {
+			selections[i].Interface = generated(i)
+		}
+	}
 	if len(errs) == 0 {
 		errs = validateTogether(selections, at)
 	}
 	if len(errs) > 0 {
-		return nil, errs.WithOrigin(Rule)
+		return nil, strictjson.Bound(errs, at).WithOrigin(Rule)
 	}
 	return selections, nil
 }
 
+// parse returns the networks of an annotation, without an interface where it names none.
 func parse(annotation, podNamespace string, at *field.Path) ([]Selection, field.ErrorList) {
 	text := strings.TrimSpace(annotation)
 	switch {
@@ -112,7 +118,7 @@ func parseShort(text, podNamespace string, at *field.Path) ([]Selection, field.E
 		if !qualified {
 			namespace, name = podNamespace, item
 		}
-		s := Selection{Namespace: namespace, Name: name, Interface: generated(i)}
+		s := Selection{Namespace: namespace, Name: name}
 		errs = append(errs, validateLabel(name, at.Index(i).Child("name"))...)
 		if qualified {
 			errs = append(errs, validateLabel(namespace, at.Index(i).Child("namespace"))...)

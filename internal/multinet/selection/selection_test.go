@@ -122,6 +122,43 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestParseDefault(t *testing.T) {
+	const namespace = "openshift-multus"
+	for annotation, want := range map[string]*Selection{
+		"":               nil,
+		" ":              nil,
+		"a":              {Namespace: namespace, Name: "a"},
+		namespace + "/a": {Namespace: namespace, Name: "a"},
+		`[{"name":"a","ips":["192.0.2.5/24"],"mac":"02:00:00:00:00:01","infiniband-guid":"02:00:00:00:00:00:00:01","cni-args":{"x":"y"}}]`: {
+			Namespace: namespace, Name: "a", IPs: []string{"192.0.2.5/24"}, MAC: "02:00:00:00:00:01", InfinibandGUID: "02:00:00:00:00:00:00:01", CNIArgs: map[string]any{"x": "y"}},
+		`[{"name":"a","ipam-claim-reference":"c"}]`: {Namespace: namespace, Name: "a", IPAMClaim: "c"},
+	} {
+		got, errs := ParseDefault(annotation, namespace)
+		if diff := cmp.Diff(want, got); diff != "" || len(errs) > 0 {
+			t.Errorf("%q: %v\n%s", annotation, errs, diff)
+		}
+	}
+	for annotation, want := range map[string]string{
+		"A":                                 `[0].name: Invalid value`,
+		"a,b":                               `: Invalid value: "a,b": must be the name of one NetworkAttachmentDefinition in namespace openshift-multus`,
+		"[]":                                `: Invalid value: "[]": must be the name of one`,
+		"ns/a":                              `[0].namespace: Forbidden: definitions for the default network are only taken from namespace openshift-multus`,
+		"a@data":                            `[0].interface: Forbidden: the container runtime names the interface`,
+		"a@net1":                            `[0].interface: Forbidden: the container runtime names the interface`,
+		`[{"name":"a","interface":"net1"}]`: `[0].interface: Forbidden`,
+		`[{"name":"a","default-route":[]}]`: `[0].default-route: Forbidden: the default network has the default routes unless`,
+		`[{"name":"a","default-route":["2001:db8::1"]}]`:                   `[0].default-route: Forbidden`,
+		`[{"name":"a","portMappings":[{"hostPort":1,"containerPort":1}]}]`: `[0].portMappings: Forbidden: the default network has the host ports`,
+		`[{"name":"a","bandwidth":{"ingressRate":1}}]`:                     `[0].bandwidth: Forbidden: the annotations kubernetes.io/ingress-bandwidth`,
+	} {
+		got, errs := ParseDefault(annotation, namespace)
+		want = "metadata.annotations[v1.multus-cni.io/default-network]" + want
+		if got != nil || len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || errs[0].Origin != Rule {
+			t.Errorf("%q: %+v %v; want %s", annotation, got, errs, want)
+		}
+	}
+}
+
 func TestParseReturnsAllErrorsAtOnce(t *testing.T) {
 	_, errs := Parse(`[{"name":"A","mac":"x","ips":["y"]},{"interface":"eth0","bandwidth":{"rate":1}}]`, "mine")
 	var got []string

@@ -8,6 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// MaxErrors is the number of errors of one text that are reported with their places: a text can have thousands, each with a long path.
+const MaxErrors = 32
+
+// maxField is the maximum length of the path of an error in bytes.
+const maxField = 512
+
+// Bound returns at most the first MaxErrors errors of the text at a path, with paths that are not too long, and one that reports that there are others.
+func Bound(errs field.ErrorList, at *field.Path) field.ErrorList {
+	if len(errs) > MaxErrors {
+		errs = append(errs[:MaxErrors:MaxErrors], field.Forbidden(at, "has further errors, which are reported when those before are corrected"))
+	}
+	for _, e := range errs {
+		if len(e.Field) > maxField {
+			e.Field = strings.ToValidUTF8(e.Field[:maxField], "") + "..."
+		}
+	}
+	return errs
+}
+
 // WrongType is the error of a value of another JSON type than want, for example "a string".
 func WrongType(at *field.Path, value any, want string) *field.Error {
 	kind := "a number"

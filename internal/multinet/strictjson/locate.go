@@ -8,16 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxLocated bounds the errors that get a position, since each requires a scan of the text.
-const maxLocated = 32
-
 // Locate adds line:column to errors about values of a text that Parse has read with the path at: the position of the key or list element that the error
-// names, or of the object in which it is missing. Errors about the whole text are unchanged.
+// names, or of the object in which it is missing. Errors about the whole text are unchanged, and those after the first MaxErrors, since each requires a scan of the
+// text.
 func Locate(text string, at *field.Path, errs field.ErrorList) {
 	root, located := at.String(), 0
 	for _, e := range errs {
 		path, inside := strings.CutPrefix(e.Field, root)
-		if !inside || path == "" || located == maxLocated {
+		if !inside || path == "" || located == MaxErrors {
 			continue
 		}
 		if offset, ok := find(text, path); ok {
@@ -50,6 +48,9 @@ func (f *finder) next() int {
 	return at + len(f.text[at:]) - len(strings.TrimLeft(f.text[at:], " \t\r\n,:"))
 }
 
+// found reports whether the value of the whole path has been read, after which the rest of the text is not.
+func (f *finder) found() bool { return f.matched == len(f.path) }
+
 // value reads a value. If on is true, the first matched bytes of the path are the path of this value.
 func (f *finder) value(matched int, on bool) {
 	token, err := f.dec.Token()
@@ -58,29 +59,35 @@ func (f *finder) value(matched int, on bool) {
 	}
 	switch token {
 	case json.Delim('['):
-		for i := 0; f.dec.More(); i++ {
+		for i := 0; !f.found() && f.dec.More(); i++ {
 			at := f.next()
-			f.value(f.step(matched, on, fmt.Sprintf("[%d]", i), at))
+			f.value(f.step(matched, on, at, func() string { return fmt.Sprintf("[%d]", i) }))
 		}
 	case json.Delim('{'):
 		f.inside = true
-		for f.dec.More() {
+		for !f.found() && f.dec.More() {
 			at := f.next()
 			key, err := f.dec.Token()
 			if err != nil {
 				return
 			}
-			f.value(f.step(matched, on, fmt.Sprintf(".%v", key), at))
+			f.value(f.step(matched, on, at, func() string { return fmt.Sprintf(".%v", key) }))
 		}
 	default:
 		return
 	}
-	_, _ = f.dec.Token()
+	if !f.found() {
+		_, _ = f.dec.Token()
+	}
 }
 
 // step matches one step of the path, and returns the arguments for value.
-func (f *finder) step(matched int, on bool, step string, at int) (int, bool) {
-	if !on || !strings.HasPrefix(f.path[matched:], step) {
+func (f *finder) step(matched int, on bool, at int, text func() string) (int, bool) {
+	if !on {
+		return matched, false
+	}
+	step := text()
+	if !strings.HasPrefix(f.path[matched:], step) {
 		return matched, false
 	}
 	matched += len(step)

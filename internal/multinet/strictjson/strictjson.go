@@ -43,7 +43,7 @@ func plain(v any) any {
 }
 
 // Parse reads a text that is one JSON value: *Object, []any, string, json.Number, bool, or nil. Repeated keys are
-// errors, with their paths below at; the first 32 are returned. The value is nil if the text is not valid JSON.
+// errors, with their paths below at; the first MaxErrors are returned. The value is nil if the text is not valid JSON.
 func Parse(text string, at *field.Path) (any, field.ErrorList) {
 	if err := Check(text); err != nil {
 		// Forbidden, not Invalid: Invalid would include the whole text in the message.
@@ -108,11 +108,8 @@ func (r *reader) object(at *field.Path) *Object {
 	return o
 }
 
-// maxRepeated bounds the errors, since each has a path that can be nearly as long as the text.
-const maxRepeated = 32
-
 func (r *reader) repeated(at *field.Path, key string) {
-	if len(r.errs) == maxRepeated {
+	if len(r.errs) == MaxErrors {
 		return
 	}
 	err := field.Duplicate(at.Child(key), key)

@@ -39,8 +39,23 @@ func TestParseReportsEveryRepeatedKeyAlsoIfItIsEscaped(t *testing.T) {
 func TestErrorsAreBounded(t *testing.T) {
 	text := strings.Repeat(`{"a":`, 1000) + "{" + strings.Repeat(`"b":1,`, 10000) + `"b":1}` + strings.Repeat("}", 1000)
 	v, errs := Parse(text, field.NewPath("x"))
-	if v == nil || len(errs) != maxRepeated {
+	if v == nil || len(errs) != MaxErrors {
 		t.Errorf("%d errors", len(errs))
+	}
+}
+
+func TestBoundKeepsTheFirstErrors(t *testing.T) {
+	at, long := field.NewPath("x"), field.NewPath(strings.Repeat("k", 10*maxField))
+	var errs field.ErrorList
+	for range MaxErrors {
+		errs = append(errs, field.Forbidden(long, "is wrong"))
+	}
+	if got := Bound(errs, at); len(got) != MaxErrors || len(got[0].Field) > maxField+len("...") {
+		t.Errorf("%d errors with paths of %d bytes", len(got), len(got[0].Field))
+	}
+	got := Bound(append(errs, field.Forbidden(at, "last"), field.Forbidden(at, "last")), at)
+	if len(got) != MaxErrors+1 || !strings.Contains(got[MaxErrors].Error(), "x: Forbidden: has further errors") {
+		t.Errorf("%d errors, the last is %v", len(got), got[len(got)-1])
 	}
 }
 

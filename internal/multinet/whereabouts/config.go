@@ -91,8 +91,8 @@ func (c *Config) Pools(node string) []Pool {
 	return pools
 }
 
-// Parse reads the configuration of a plugin whose ipam section has the type whereabouts. All errors are returned at once, with path and value. If there
-// are errors, the configuration has the ranges whose networks could be read. It may then be used only to release allocations of an earlier version.
+// Parse reads the configuration of a plugin whose ipam section has the type whereabouts. All errors are returned at once, up to strictjson.MaxErrors, with
+// path and value. If there are errors, the configuration has the ranges whose networks could be read. It may then be used only to release allocations of an earlier version.
 func Parse(text string) (*Config, field.ErrorList) {
 	c := &Config{Overlapping: true}
 	value, errs := strictjson.Parse(text, nil)
@@ -112,7 +112,7 @@ func Parse(text string) (*Config, field.ErrorList) {
 	p.ipam(ipam, field.NewPath("ipam"))
 	p.runtime(top)
 	p.checkCombinations(field.NewPath("ipam"))
-	return c, append(errs, p.errs...).WithOrigin(Rule)
+	return c, strictjson.Bound(append(errs, p.errs...), field.NewPath("ipam")).WithOrigin(Rule)
 }
 
 // parser collects errors.
@@ -125,7 +125,12 @@ type parser struct {
 	slice int
 }
 
-func (p *parser) fail(e *field.Error) { p.errs = append(p.errs, e) }
+// fail adds an error, unless there are more than are reported.
+func (p *parser) fail(e *field.Error) {
+	if len(p.errs) <= strictjson.MaxErrors {
+		p.errs = append(p.errs, e)
+	}
+}
 
 // keys has a reader for each key of the section. readRange reads the keys of a range.
 var keys = map[string]func(p *parser, value any, at *field.Path){

@@ -54,7 +54,7 @@ type PlanRequest struct {
 
 // Plan has the networks of a pod.
 type Plan struct {
-	// Default replaces the default network, if not nil. Its interface is the one that the runtime requests.
+	// Default replaces the default network, if not nil. Its interface is the one that the runtime requests, and it has no default route of the plan.
 	Default *Attachment `json:"default,omitempty"`
 	// Attachments are the further networks in the order of the annotation.
 	Attachments []Attachment `json:"attachments,omitempty"`

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/config"
 	"github.com/cluster-network-operator/cno/internal/release"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 	// Channel is the channel that has all releases.
 	Channel = "stable"
 	// Namespace is that of the operator, account its service account.
-	Namespace = "openshift-network-operator"
+	Namespace = status.OperatorNamespace
 	account   = "cluster-network-operator"
 	// imagesName is the ConfigMap of images. In a bundle its name has no hash.
 	imagesName = "network-operator-images"

@@ -30,9 +30,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
-// OperatorNamespace is the namespace of the operator.
-const OperatorNamespace = "openshift-network-operator"
-
 // Controller is the controller of a network.
 type Controller interface {
 	reconcile.Reconciler
@@ -88,7 +85,7 @@ func New(t *testing.T, cluster etcdcluster.Cluster) *World {
 	if w.log, err = os.Create(filepath.Join(w.disks, "etcd.log")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{cluster.Namespace, OperatorNamespace} {
+	for _, name := range []string{cluster.Namespace, status.OperatorNamespace} {
 		err := w.API.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		if client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
@@ -107,7 +104,7 @@ func (w *World) clear() {
 		w.Kill(node)
 	}
 	ctx := context.Background()
-	for _, ns := range []string{w.Cluster.Namespace, OperatorNamespace} {
+	for _, ns := range []string{w.Cluster.Namespace, status.OperatorNamespace} {
 		for _, o := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &appsv1.Deployment{}} {
 			if err := w.API.DeleteAllOf(ctx, o, client.InNamespace(ns)); err != nil {
 				w.T.Error(err)

@@ -104,34 +104,78 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// ForwardAPI makes an API server reachable from the network namespace of a node, at the same address.
-func ForwardAPI(t testing.TB, at netns.Namespace, host string) {
+// Forwarder makes an API server reachable from the network namespace of a node, at the same address.
+type Forwarder struct {
+	at      netns.Namespace
+	address string
+
+	mu       sync.Mutex
+	listener net.Listener
+	clients  map[net.Conn]bool
+}
+
+// ForwardAPI starts a forwarder, which stops when the test ends.
+func ForwardAPI(t testing.TB, at netns.Namespace, host string) *Forwarder {
 	t.Helper()
 	server, err := url.Parse(host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := server.Host
-	if address == "" {
-		address = host
+	f := &Forwarder{at: at, address: server.Host, clients: map[net.Conn]bool{}}
+	if f.address == "" {
+		f.address = host
 	}
-	var listener net.Listener
-	if err := ns.WithNetNSPath(at.Path(), func(ns.NetNS) (err error) {
-		listener, err = net.Listen("tcp", address)
+	f.Start(t)
+	t.Cleanup(f.Stop)
+	return f
+}
+
+// Start makes the server reachable again.
+func (f *Forwarder) Start(t testing.TB) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := ns.WithNetNSPath(f.at.Path(), func(ns.NetNS) (err error) {
+		f.listener, err = net.Listen("tcp", f.address)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go relay(conn, address)
+	go f.accept(f.listener)
+}
+
+// Stop is what a client sees of a server that is killed: connections end, and no new ones are accepted.
+func (f *Forwarder) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.listener != nil {
+		_ = f.listener.Close()
+		f.listener = nil
+	}
+	for conn := range f.clients {
+		_ = conn.Close()
+	}
+}
+
+func (f *Forwarder) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
 		}
-	}()
+		f.mu.Lock()
+		f.clients[conn] = true
+		if f.listener != listener { // stopped since
+			_ = conn.Close()
+		}
+		f.mu.Unlock()
+		go func() {
+			relay(conn, f.address)
+			f.mu.Lock()
+			delete(f.clients, conn)
+			f.mu.Unlock()
+		}()
+	}
 }
 
 func relay(conn net.Conn, address string) {

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/cli/doctor"
-	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 )
@@ -93,7 +92,7 @@ func Read(in io.Reader) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	r := &reader{out: &Archive{Objects: objects.NewSet(scheme), Namespace: kubeconfig.DefaultNamespace}, scheme: scheme, unread: map[string]int{}}
+	r := &reader{out: &Archive{Objects: objects.NewSet(scheme), Namespace: status.OperatorNamespace}, scheme: scheme, unread: map[string]int{}}
 	limited := &limit{from: compressed, left: maxTotal}
 	for files := tar.NewReader(limited); ; {
 		header, err := files.Next()
@@ -208,15 +207,15 @@ func (r *reader) add(name string, line []byte) error {
 	if runtime.IsNotRegisteredError(err) {
 		return nil
 	}
-	o, is := empty.(client.Object)
-	if err != nil || !is {
+	o, ok := empty.(client.Object)
+	if err != nil || !ok {
 		return nil
 	}
 	if err := json.NewDecoder(bytes.NewReader(line)).Decode(o); err != nil {
 		r.unread[fmt.Sprintf("%s: %v", name, err)]++
 		return nil
 	}
-	if _, is := o.(*coordinationv1.Lease); is && o.GetName() == status.LeaseName {
+	if _, ok := o.(*coordinationv1.Lease); ok && o.GetName() == status.LeaseName {
 		r.out.Namespace = o.GetNamespace()
 	}
 	return r.out.Objects.Add(o)

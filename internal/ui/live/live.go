@@ -251,15 +251,15 @@ func (r reader) List(ctx context.Context, list client.ObjectList, options ...cli
 }
 
 func (r reader) from(o any) client.Reader {
-	object, is := o.(interface {
+	object, ok := o.(interface {
 		client.ObjectList
 	})
 	var gvk schema.GroupVersionKind
 	var err error
-	if is {
+	if ok {
 		gvk, err = apiutil.GVKForObject(object, r.c.direct.Scheme())
 		gvk.Kind = gvk.Kind[:max(0, len(gvk.Kind)-len("List"))]
-	} else if single, is := o.(client.Object); is {
+	} else if single, ok := o.(client.Object); ok {
 		gvk, err = apiutil.GVKForObject(single, r.c.direct.Scheme())
 	}
 	if err == nil && r.c.watched[gvk] {

@@ -68,7 +68,7 @@ func trim(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)
 	}
-	if n, is := o.(*corev1.Node); is {
+	if n, ok := o.(*corev1.Node); ok {
 		n.Status.Images = nil
 	}
 	return o, nil

@@ -138,16 +138,16 @@ func timeOf(t *metav1.Time) time.Time {
 func documentOf(doc *nmstate.Document, content []byte) Document {
 	d := Document{File: doc.Name, Interfaces: []Interface{}, Links: []Link{}, Routes: []Route{}, Text: string(content)}
 	for i := range doc.Interfaces {
-		have := &doc.Interfaces[i]
-		d.Interfaces = append(d.Interfaces, interfaceOf(have))
-		if parent := have.Parent(); parent != "" {
-			d.Links = append(d.Links, Link{parent, have.Name})
+		existing := &doc.Interfaces[i]
+		d.Interfaces = append(d.Interfaces, interfaceOf(existing))
+		if parent := existing.Parent(); parent != "" {
+			d.Links = append(d.Links, Link{parent, existing.Name})
 		}
-		for _, member := range have.Members() {
-			d.Links = append(d.Links, Link{member, have.Name})
+		for _, member := range existing.Members() {
+			d.Links = append(d.Links, Link{member, existing.Name})
 		}
-		if have.Controller != nil && *have.Controller != "" {
-			d.Links = append(d.Links, Link{have.Name, *have.Controller})
+		if existing.Controller != nil && *existing.Controller != "" {
+			d.Links = append(d.Links, Link{existing.Name, *existing.Controller})
 		}
 	}
 	slices.SortFunc(d.Links, func(a, b Link) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
@@ -163,30 +163,30 @@ func documentOf(doc *nmstate.Document, content []byte) Document {
 	return d
 }
 
-func interfaceOf(have *nmstate.Interface) Interface {
-	i := Interface{Name: have.Name, Type: string(have.Kind()), State: cmp.Or(string(have.State), "up")}
-	if have.MTU != nil {
-		i.MTU = *have.MTU
+func interfaceOf(existing *nmstate.Interface) Interface {
+	i := Interface{Name: existing.Name, Type: string(existing.Kind()), State: cmp.Or(string(existing.State), "up")}
+	if existing.MTU != nil {
+		i.MTU = *existing.MTU
 	}
-	for _, a := range have.Static() {
+	for _, a := range existing.Static() {
 		i.Addresses = append(i.Addresses, a.Prefix().String())
 	}
-	if have.IPv4 != nil && nmstate.Is(have.IPv4.DHCP) {
+	if existing.IPv4 != nil && nmstate.Is(existing.IPv4.DHCP) {
 		i.Addresses = append(i.Addresses, "DHCP")
 	}
-	if have.IPv6 != nil && (nmstate.Is(have.IPv6.DHCP) || nmstate.Is(have.IPv6.Autoconf)) {
+	if existing.IPv6 != nil && (nmstate.Is(existing.IPv6.DHCP) || nmstate.Is(existing.IPv6.Autoconf)) {
 		i.Addresses = append(i.Addresses, "IPv6 automatic")
 	}
 	switch {
-	case have.Bond != nil && have.Bond.Mode != "":
-		i.Details = append(i.Details, "mode "+have.Bond.Mode)
-	case have.VLAN != nil:
-		i.Details = append(i.Details, fmt.Sprintf("VLAN %d", have.VLAN.ID))
-	case have.VXLAN != nil:
-		i.Details = append(i.Details, fmt.Sprintf("VXLAN %d", have.VXLAN.ID))
+	case existing.Bond != nil && existing.Bond.Mode != "":
+		i.Details = append(i.Details, "mode "+existing.Bond.Mode)
+	case existing.VLAN != nil:
+		i.Details = append(i.Details, fmt.Sprintf("VLAN %d", existing.VLAN.ID))
+	case existing.VXLAN != nil:
+		i.Details = append(i.Details, fmt.Sprintf("VXLAN %d", existing.VXLAN.ID))
 	}
-	if have.MACAddress != "" {
-		i.Details = append(i.Details, "MAC "+strings.ToLower(have.MACAddress))
+	if existing.MACAddress != "" {
+		i.Details = append(i.Details, "MAC "+strings.ToLower(existing.MACAddress))
 	}
 	return i
 }

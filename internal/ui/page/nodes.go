@@ -159,7 +159,7 @@ func (seen nodesSeen) row(n *corev1.Node) Node {
 		}
 	}
 	for label := range n.Labels {
-		if role, is := strings.CutPrefix(label, "node-role.kubernetes.io/"); is && role != "" {
+		if role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/"); ok && role != "" {
 			row.Roles = append(row.Roles, role)
 		}
 	}

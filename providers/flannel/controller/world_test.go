@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 
-const operatorNamespace = etcdnodes.OperatorNamespace
+const operatorNamespace = status.OperatorNamespace
 
 // world is a cluster with flannel. How the managed etcd behaves is tested with package etcdmanager.
 type world struct {

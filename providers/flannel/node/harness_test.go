@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
@@ -64,6 +65,7 @@ func newSegment(t testing.TB) *segment {
 
 func newSegmentTLS(t testing.TB, files etcdtest.Files) *segment {
 	t.Helper()
+	goroutines.DumpAfter(t, 5*time.Minute)
 	s := &segment{t: t, netns: netns.New(t, "sw")}
 	s.bridge("sw0", gateway+"/24")
 	s.netns.Run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
 	"github.com/cluster-network-operator/cno/internal/multinet/sysctls"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -69,7 +70,7 @@ type Config struct {
 	Attachments string `json:"attachments"`
 	// Masters are the interfaces that macvlan may use with Restricted.
 	Masters []string `json:"masters"`
-	// ReservedNetworks are the CIDRs of pods, Services and nodes, which definitions must not use with Restricted.
+	// ReservedNetworks are the CIDRs of pods and Services, which definitions must not use with Restricted. The daemon adds the networks of its node.
 	ReservedNetworks []netip.Prefix `json:"reservedNetworks"`
 	// ReservedBridges are the bridges of the cluster's networks, which definitions must not use.
 	ReservedBridges []string `json:"reservedBridges"`
@@ -85,8 +86,8 @@ func Default() Config {
 		DHCPSocket: "/run/cno/dhcp/cni.sock", DHCPLegacySocket: "/run/cni/dhcp.sock", DHCPDir: "/var/lib/cno/dhcp", DHCPHealthAddress: "127.0.0.1:19109",
 		PolicySocket: wire.PolicySocket, PolicyRules: "/etc/multus-policy", PolicyHealthAddress: "127.0.0.1:19110",
 		PolicyDir: "/var/lib/cno/multus-policy", SysctlFile: sysctls.File,
-		Namespace: "openshift-multus", NamespaceIsolation: true, Attachments: Trusted,
-		GlobalNamespaces: []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
+		Namespace: finding.Namespace, NamespaceIsolation: true, Attachments: Trusted,
+		GlobalNamespaces: []string{"default", finding.Namespace, "openshift-sriov-network-operator", "openshift-cnv"},
 		Masters:          []string{}, ReservedNetworks: []netip.Prefix{}, ReservedBridges: []string{}, ReservedPlugins: []string{},
 	}
 }

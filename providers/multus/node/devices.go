@@ -17,21 +17,24 @@ import (
 // podResources is the kubelet's socket for the devices of pods.
 const podResources = "unix:///var/lib/kubelet/pod-resources/kubelet.sock"
 
-// assignDevices assigns the devices that the kubelet has allocated to the pod to the networks of a plan that use a resource, in order.
+// assignDevices assigns the devices that the kubelet has allocated to the pod to the networks of a plan that use a resource, in the order of attachment.
 func (p *planner) assignDevices(ctx context.Context, plan *wire.Plan) error {
-	needed := slices.ContainsFunc(plan.Attachments, func(a wire.Attachment) bool { return a.Resource != "" })
-	if !needed {
+	var using []*wire.Attachment
+	if plan.Default != nil {
+		using = append(using, plan.Default)
+	}
+	for i := range plan.Attachments {
+		using = append(using, &plan.Attachments[i])
+	}
+	using = slices.DeleteFunc(using, func(a *wire.Attachment) bool { return a.Resource == "" })
+	if len(using) == 0 {
 		return nil
 	}
 	given, err := p.Devices(ctx, p.request.Pod)
 	if err != nil {
 		return cniproto.Errorf(cniproto.CodeTryAgain, "get the devices of the pod from the kubelet: %v", err)
 	}
-	for i := range plan.Attachments {
-		a := &plan.Attachments[i]
-		if a.Resource == "" {
-			continue
-		}
+	for _, a := range using {
 		left := given[a.Resource]
 		if len(left) == 0 {
 			return cniproto.Errorf(cniproto.CodeInvalidConfig, "network %s uses a device of the resource %s, and the pod has no further one; request it in the pod's resources", a.Network, a.Resource)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -85,36 +86,17 @@ func runDaemonProcess(text string) error {
 func TestTwoHundredPodsAtOnce(t *testing.T) {
 	const pods, limit = 200, 64 << 20
 	s := apitest.Shared(t)
-	ns, dir := s.Namespace(t), shortDir(t)
-	config := agentconfig.Default()
-	config.Namespace, config.Socket, config.WhereaboutsSocket = ns, filepath.Join(dir, "m/cni.sock"), filepath.Join(dir, "w/cni.sock")
-	config.StateDir, config.AddressDir, config.ConfDir, config.BinDir = filepath.Join(dir, "s"), filepath.Join(dir, "a"), dir, dir
-	config.HealthAddress = "127.0.0.1:0"
+	ns := s.Namespace(t)
+	config := processConfig(t, ns)
 	s.Create(t, definitionOf(ns, "lan", macvlan))
 	made := make([]*corev1.Pod, pods)
 	for i := range made {
-		made[i] = &corev1.Pod{Spec: corev1.PodSpec{NodeName: "many", TerminationGracePeriodSeconds: new(int64(0)), Containers: []corev1.Container{{Name: "a", Image: "a:1"}}}}
-		made[i].Namespace, made[i].Name, made[i].Annotations = ns, fmt.Sprintf("pod-%d", i), networks("lan")
+		made[i] = podOfProcess(ns, fmt.Sprintf("pod-%d", i))
 		s.Create(t, made[i])
 	}
-	raw, err := json.Marshal(daemonProcess{Host: s.Config.Host, CA: s.Config.CAData, Cert: s.Config.CertData, Key: s.Config.KeyData, Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), envDaemon+"="+string(raw), "GOMEMLIMIT=48MiB"), os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	daemon := startDaemon(t, s, config)
 	ask := func(command string, message any) error {
-		raw, err := json.Marshal(message)
-		if err != nil {
-			return err
-		}
-		call := cnishim.Call{Program: "multus-shim", Stdin: strings.NewReader(""), Stdout: io.Discard}
-		_, err = call.Send(t.Context(), config.Socket, cniproto.Request{Version: cniproto.Version, ID: cnishim.RequestID(), Command: command, Config: raw, Timeout: time.Minute})
-		return err
+		return send(t.Context(), config.Socket, command, message, nil)
 	}
 	of := func(p *corev1.Pod) wire.Pod { return wire.Pod{Namespace: ns, Name: p.Name, UID: string(p.UID)} }
 	eventually.Holds(t, "the daemon answers", func() (string, bool) {
@@ -139,11 +121,59 @@ func TestTwoHundredPodsAtOnce(t *testing.T) {
 			t.Errorf("pod %d has no status: %v", i, err)
 		}
 	}
-	if peak := peakMemory(t, cmd.Process.Pid); peak > limit {
+	if peak := peakMemory(t, daemon.Process.Pid); peak > limit {
 		t.Errorf("the daemon took %d MiB, more than %d", peak>>20, limit>>20)
 	} else {
 		t.Logf("the daemon took %d MiB at most, with the pages of its program", peak>>20)
 	}
+}
+
+// processConfig is the configuration of a daemon that is a process of its own.
+func processConfig(t *testing.T, namespace string) agentconfig.Config {
+	t.Helper()
+	dir, config := shortDir(t), agentconfig.Default()
+	config.Namespace, config.Socket, config.WhereaboutsSocket = namespace, filepath.Join(dir, "m/cni.sock"), filepath.Join(dir, "w/cni.sock")
+	config.StateDir, config.AddressDir, config.ConfDir, config.BinDir = filepath.Join(dir, "s"), filepath.Join(dir, "a"), dir, dir
+	config.HealthAddress = "127.0.0.1:0"
+	return config
+}
+
+// podOfProcess is a pod on the node of such a daemon that requests the network lan.
+func podOfProcess(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: networks("lan")},
+		Spec:       corev1.PodSpec{NodeName: "many", TerminationGracePeriodSeconds: new(int64(0)), Containers: []corev1.Container{{Name: "a", Image: "a:1"}}},
+	}
+}
+
+// startDaemon starts a daemon, which ends with the test.
+func startDaemon(t *testing.T, s *apitest.Server, config agentconfig.Config) *exec.Cmd {
+	t.Helper()
+	raw, err := json.Marshal(daemonProcess{Host: s.Config.Host, CA: s.Config.CAData, Cert: s.Config.CertData, Key: s.Config.KeyData, Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), envDaemon+"="+string(raw), "GOMEMLIMIT=48MiB"), os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd
+}
+
+// send sends a message of the shim to a daemon.
+func send(ctx context.Context, socket, command string, message, into any) error {
+	raw, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	call := cnishim.Call{Program: "multus-shim", Stdin: strings.NewReader(""), Stdout: io.Discard}
+	answer, err := call.Send(ctx, socket, cniproto.Request{Version: cniproto.Version, ID: cnishim.RequestID(), Command: command, Config: raw, Timeout: time.Minute})
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(answer, into)
 }
 
 // shortDir is a directory in which the names of sockets are short enough for the kernel.

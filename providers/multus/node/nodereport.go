@@ -30,7 +30,7 @@ func (d *daemon) reportNode(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the interfaces of the node: %w", err)
 	}
-	definitions := d.objects.checked()
+	definitions := d.objects.checked(d.Log)
 	var all []finding.Checked
 	for _, c := range definitions {
 		all = append(all, c)

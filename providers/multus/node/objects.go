@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +30,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -54,6 +57,15 @@ type objects struct {
 	controllers []cache.Controller
 	failure     atomic.Pointer[error]
 	defFailure  atomic.Pointer[error]
+	// read are the definitions of the last call of checked, which is not concurrent.
+	read map[string]checkedVersion
+}
+
+// checkedVersion is the result of checking one version of a definition.
+type checkedVersion struct {
+	uid     types.UID
+	version string
+	finding.Checked
 }
 
 // newObjects returns the watches; run starts them. changed is called after each change.
@@ -234,15 +246,58 @@ func (o *objects) definition(ctx context.Context, namespace, name string) (defin
 	return definitionData{config: config, resource: object.GetAnnotations()[annotationResource]}, nil
 }
 
-// checked returns all definitions of the watch by namespace/name.
-func (o *objects) checked() map[string]finding.Checked {
-	all := map[string]finding.Checked{}
+// checked returns all definitions of the watch by namespace/name. Only what has changed since the last call is parsed again: definitions may be large and many.
+func (o *objects) checked(log *slog.Logger) map[string]finding.Checked {
+	read, all := map[string]checkedVersion{}, map[string]finding.Checked{}
 	for _, object := range o.defs.List() {
-		if u, ok := object.(*unstructured.Unstructured); ok {
-			all[u.GetNamespace()+"/"+u.GetName()] = finding.ReadObject(u)
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		key := u.GetNamespace() + "/" + u.GetName()
+		c, known := o.read[key]
+		if !known || c.uid != u.GetUID() || c.version != u.GetResourceVersion() {
+			c = checkedVersion{u.GetUID(), u.GetResourceVersion(), finding.ReadObject(u)}
+			if p := c.Panic; p != nil {
+				log.Error("panic while a NetworkAttachmentDefinition was checked", "definition", key, "panic", p.Value, "stack", string(p.Stack))
+			}
+		}
+		read[key], all[key] = c, c.Checked
+	}
+	o.read = read
+	return all
+}
+
+// prefixOwner returns the namespace with the oldest definition among those with the prefix of bridges of a namespace; empty if it is this namespace.
+func (o *objects) prefixOwner(namespace string) string {
+	prefixes := map[string]string{namespace: definition.BridgePrefix(namespace)}
+	var oldest *unstructured.Unstructured
+	for _, object := range o.defs.List() {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		other := u.GetNamespace()
+		if _, known := prefixes[other]; !known {
+			prefixes[other] = definition.BridgePrefix(other)
+		}
+		if prefixes[other] == prefixes[namespace] && (oldest == nil || isOlder(u, oldest)) {
+			oldest = u
 		}
 	}
-	return all
+	if oldest == nil || oldest.GetNamespace() == namespace {
+		return ""
+	}
+	return oldest.GetNamespace()
+}
+
+// isOlder reports whether a was created before b; all nodes decide in the same way about objects of the same second.
+func isOlder(a, b *unstructured.Unstructured) bool {
+	created, before := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !created.Equal(&before) {
+		return created.Before(&before)
+	}
+	return a.GetNamespace() < b.GetNamespace()
 }
 
 // fromFile returns the named configuration from a directory of the node: a list, or a configuration of one plugin.

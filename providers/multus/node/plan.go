@@ -10,7 +10,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
-	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
@@ -49,7 +48,7 @@ type planner struct {
 func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire.Plan, error) {
 	p.reason = reasonInvalid
 	selections, errs := selection.Parse(annotations[wire.AnnotationNetworks], p.request.Pod.Namespace)
-	fallback, defaultErrs := p.defaultSelection(annotations[wire.AnnotationDefault])
+	fallback, defaultErrs := selection.ParseDefault(annotations[wire.AnnotationDefault], p.Config.Namespace)
 	errs = append(errs, defaultErrs...)
 	at := field.NewPath("metadata", "annotations").Key(wire.AnnotationNetworks)
 	for i, s := range selections {
@@ -82,23 +81,6 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 		return wire.Plan{}, err
 	}
 	return plan, nil
-}
-
-// defaultSelection parses the annotation that replaces the default network: the name of a definition in the daemon's own namespace.
-func (p *planner) defaultSelection(annotation string) (*selection.Selection, field.ErrorList) {
-	text := strings.TrimSpace(annotation)
-	if text == "" {
-		return nil, nil
-	}
-	at := field.NewPath("metadata", "annotations").Key(wire.AnnotationDefault)
-	all, errs := selection.Parse(text, p.Config.Namespace)
-	if len(errs) > 0 || len(all) != 1 {
-		return nil, append(field.ErrorList{field.Invalid(at, strictjson.Short(text), "must be the name of one NetworkAttachmentDefinition in namespace "+p.Config.Namespace)}, errs...)
-	}
-	if all[0].Namespace != p.Config.Namespace {
-		return nil, field.ErrorList{field.Forbidden(at, "definitions for the default network are only taken from namespace "+p.Config.Namespace)}
-	}
-	return &all[0], nil
 }
 
 // attachment returns the attachment of one selected network.
@@ -145,9 +127,15 @@ func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, err
 	interfaces := p.interfaces
 	rules := definition.Rules{
 		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, ReservedPlugins: p.Config.ReservedPlugins, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
+		OtherNames: interfaces.OtherNames,
 	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
-		rules.Restricted = &definition.Restricted{Namespace: namespace, Masters: p.Config.Masters, Networks: p.Config.ReservedNetworks}
+		if !p.objects.synced() {
+			return rules, cniproto.Errorf(cniproto.CodeTryAgain, "the definitions of other namespaces, with which those of namespace %s are compared, have not been read yet", namespace)
+		}
+		rules.Restricted = &definition.Restricted{
+			Namespace: namespace, PrefixOf: p.objects.prefixOwner(namespace), Masters: p.Config.Masters, Networks: slices.Concat(p.Config.ReservedNetworks, interfaces.reserved(p.Config.Masters)),
+		}
 	}
 	return rules, nil
 }

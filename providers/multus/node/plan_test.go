@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/attach"
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
@@ -101,8 +104,10 @@ func (f *fixture) event() string {
 func TestPlan(t *testing.T) {
 	device := definitionOf("ns", "device", `{"type":"sriov"}`)
 	device.SetAnnotations(map[string]string{annotationResource: "example.com/nic"})
+	nic := definitionOf("openshift-multus", "nic", `{"type":"sriov"}`)
+	nic.SetAnnotations(device.GetAnnotations())
 	f := newFixture(t, nil, definitionOf("ns", "a", macvlan), definitionOf("default", "shared", macvlan), definitionOf("other", "x", macvlan), device,
-		definitionOf("ns", "broken", `{"type":"host-device","device":"eth0"}`), definitionOf("ns", "file", ""), definitionOf("ns", "nolink", `{"type":"macvlan","master":"eth7"}`), definitionOf("openshift-multus", "mine", `{"name":"mine","type":"bridge","bridge":"b"}`))
+		definitionOf("ns", "broken", `{"type":"host-device","device":"eth0"}`), definitionOf("ns", "file", ""), definitionOf("ns", "nolink", `{"type":"macvlan","master":"eth7"}`), definitionOf("openshift-multus", "mine", `{"name":"mine","type":"bridge","bridge":"b","capabilities":{"ips":true}}`), nic)
 	if err := os.WriteFile(filepath.Join(f.Config.ConfDir, "10-x.conf"), []byte(`{"cniVersion":"1.0.0","name":"file","type":"tap"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +123,13 @@ func TestPlan(t *testing.T) {
 		{why: "of a file", annotations: networks("file"), networks: "ns/file net1"},
 		{why: "a device", annotations: networks("device"), networks: "ns/device net1 0000:00:01.0"},
 		{why: "more devices than kubelet gave", annotations: networks("device,device"), failure: "no further one", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
-		{why: "another default network", annotations: map[string]string{wire.AnnotationDefault: "mine"}, networks: "default: openshift-multus/mine"},
-		{why: "another default network of a tenant", annotations: map[string]string{wire.AnnotationDefault: "ns/a"}, failure: "only taken from namespace openshift-multus", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "another default network", annotations: fallback("mine"), networks: "default: openshift-multus/mine"},
+		{why: "... with addresses", annotations: fallback(`[{"name":"mine","ips":["192.0.2.9/24"]}]`), networks: "default: openshift-multus/mine map[ips:[192.0.2.9/24]]"},
+		{why: "... with a capability that no plugin declares", annotations: fallback(`[{"name":"mine","mac":"02:00:00:00:00:01"}]`), failure: `"mac": true`, event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "... with a key that has no effect", annotations: fallback("mine@data"), failure: "default-network][0].interface", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "... with a device", annotations: fallback("nic"), networks: "default: openshift-multus/nic 0000:00:01.0"},
+		{why: "... which takes the only device", annotations: map[string]string{wire.AnnotationDefault: "nic", wire.AnnotationNetworks: "device"}, failure: "network ns/device uses a device", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "another default network of a tenant", annotations: fallback("ns/a"), failure: "only taken from namespace openshift-multus", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "of another namespace", annotations: networks("other/x"), failure: "spec.multiNetwork.namespaceIsolation", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "that does not exist", annotations: networks("a,missing"), failure: "no NetworkAttachmentDefinition missing in namespace ns", event: "NoNetworkFound", code: cniproto.CodeInvalidConfig},
 		{why: "that would harm the node", annotations: networks("broken"), failure: "would lose it", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
@@ -146,14 +156,70 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// samePrefix returns two namespaces with the same prefix of bridges.
+func samePrefix() (first, second string) {
+	seen := map[string]string{}
+	for i := 0; ; i++ {
+		name := fmt.Sprint("tenant-", i)
+		prefix := definition.BridgePrefix(name)
+		if other, ok := seen[prefix]; ok {
+			return other, name
+		}
+		seen[prefix] = name
+	}
+}
+
+func TestABridgePrefixBelongsToTheNamespaceThatUsedItFirst(t *testing.T) {
+	first, second := samePrefix()
+	created := time.Unix(1700000000, 0)
+	bridge := func(namespace, name string, age time.Duration) *unstructured.Unstructured {
+		d := definitionOf(namespace, name, `{"type":"bridge","bridge":"`+definition.BridgePrefix(namespace)+`x"}`)
+		d.SetCreationTimestamp(metav1.NewTime(created.Add(-age)))
+		return d
+	}
+	for _, row := range []struct {
+		why         string
+		definitions []*unstructured.Unstructured
+		// refused is the namespace whose pods cannot have the bridge; empty for none.
+		refused string
+	}{
+		{"the younger one is refused", []*unstructured.Unstructured{bridge(first, "a", time.Hour), bridge(second, "a", time.Minute)}, second},
+		{"of definitions of the same second, that of the name that is later in the alphabet", []*unstructured.Unstructured{bridge(first, "a", 0), bridge(second, "a", 0)}, max(first, second)},
+		{"a namespace keeps its prefix with its oldest definition", []*unstructured.Unstructured{bridge(first, "a", 0), bridge(first, "b", time.Hour), bridge(second, "a", time.Minute)}, second},
+		{"a single namespace", []*unstructured.Unstructured{bridge(second, "a", 0), bridge("other", "a", time.Hour)}, ""},
+	} {
+		f := newFixture(t, nil, row.definitions...)
+		f.Config.Attachments = agentconfig.Restricted
+		for _, d := range row.definitions {
+			if err := f.objects.defs.Add(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, d := range row.definitions {
+			_, err := f.plan(t.Context(), wire.PlanRequest{Pod: wire.Pod{Namespace: d.GetNamespace(), Name: "p"}, Annotations: networks(d.GetName()), Default: "pods"})
+			if refused := err != nil; refused != (d.GetNamespace() == row.refused) || refused && !strings.Contains(err.Error(), "which has older definitions") {
+				t.Errorf("%s: %s/%s: %v", row.why, d.GetNamespace(), d.GetName(), err)
+			}
+		}
+	}
+}
+
 func networks(text string) map[string]string {
 	return map[string]string{wire.AnnotationNetworks: text}
+}
+
+func fallback(text string) map[string]string {
+	return map[string]string{wire.AnnotationDefault: text}
 }
 
 func described(p wire.Plan) string {
 	var parts []string
 	if p.Default != nil {
-		parts = append(parts, "default: "+p.Default.Network)
+		part := "default: " + p.Default.Network + " " + p.Default.DeviceID
+		if len(p.Default.Runtime) > 0 {
+			part += fmt.Sprint(p.Default.Runtime)
+		}
+		parts = append(parts, strings.TrimSpace(part))
 	}
 	for _, a := range p.Attachments {
 		parts = append(parts, strings.TrimSpace(a.Network+" "+a.Interface+" "+a.DeviceID))

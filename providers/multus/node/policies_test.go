@@ -178,7 +178,8 @@ const macvlanConfig = `{"cniVersion":"1.0.0","name":"lan","plugins":[{"type":"ma
 
 var denyAll = map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress", "Egress"}}
 
-// starts is how often a pod starts in TestPoliciesApplyToTheFirstPacketOfAPod. CNO_POLICY_STARTS=1000 is the promise; fewer show the same in less time.
+// starts is how often a pod starts in TestPoliciesApplyToTheFirstPacketOfAPod. The promise is 1,000, as make e2e-all sets CNO_POLICY_STARTS; fewer show the
+// same in less time.
 func starts(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("CNO_POLICY_STARTS"))

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cnishim"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/panics"
 )
 
 const (
@@ -95,11 +96,18 @@ func timeoutError(err error) error {
 	return err
 }
 
-func (s server) execute(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+// execute executes a request. A panic is the error of this request alone: definitions and annotations are texts of tenants, and the daemon serves all of them.
+func (s server) execute(ctx context.Context, r cniproto.Request) (result json.RawMessage, err error) {
 	if r.Version != cniproto.Version {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the shim speaks version %d, the daemon version %d: one of them is being replaced", r.Version, cniproto.Version)
 	}
-	return s.do(ctx, r)
+	err = panics.Catch(func(p *panics.Error) {
+		s.log.Error("panic in a request of the shim", "id", r.ID, "command", r.Command, "panic", p.Value, "stack", string(p.Stack))
+	}, func() (err error) {
+		result, err = s.do(ctx, r)
+		return err
+	})
+	return result, err
 }
 
 // do handles requests for plans, and reports.

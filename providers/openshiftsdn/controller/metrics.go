@@ -17,7 +17,7 @@ type metrics struct {
 }
 
 func newMetrics(m *agent.Metrics, board *agent.Board[status]) *metrics {
-	out := &metrics{reconcile: m.Histograms("loop_seconds", "Duration of a reconcile with its writes.", "loop", prometheus.ExponentialBuckets(0.0005, 2, 18))}
+	out := &metrics{reconcile: m.Histograms("reconcile_seconds", "Duration of a reconcile with its writes.", "controller", prometheus.ExponentialBuckets(0.0005, 2, 18))}
 	m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "sdn_controller", Name: "writes_total", Help: "Objects that were created, updated and deleted."},
 		func() float64 { return float64(out.writes.Load()) }))
 	m.Gauge("leader", "1 while this instance has the lease.", func() float64 { return agent.Flag(board.View().Status.Leader) })

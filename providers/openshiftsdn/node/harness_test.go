@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -29,6 +30,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -79,6 +81,7 @@ type cluster struct {
 
 func newCluster(t testing.TB, mode agentconfig.Mode) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, 5*time.Minute)
 	for _, name := range []string{"portmap", "loopback"} {
 		link := filepath.Join(plugins, name)
 		if _, err := os.Lstat(link); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/bandwidth"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/internal/objectevents"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -24,7 +25,7 @@ import (
 )
 
 // hostNetwork is the namespace that represents other nodes in policies, as default does.
-const hostNetwork = "openshift-host-network"
+const hostNetwork = nodereport.Namespace
 
 // local is a pod attached on this node, whether or not the API server has it.
 type local struct {

@@ -18,7 +18,7 @@ const (
 
 // Keys of ConfigMap.
 const (
-	// KeyNorth is the endpoint of the northbound database for masters: unix:PATH.
+	// KeyNorth is the endpoint of the northbound database of each master: unix:PATH.
 	KeyNorth = "OvnNorth"
 	// KeySouth has the endpoints of the southbound database for nodes: ssl:ADDRESS:6642 of every control-plane node, separated by commas. Only the leading
 	// master listens there.

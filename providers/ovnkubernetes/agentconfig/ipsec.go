@@ -33,6 +33,17 @@ const (
 	HealthIPsec = "127.0.0.1:19107"
 )
 
+// Sizes of ESP in bytes.
+const (
+	// KernelESPOverhead is the maximum overhead of the kernel's ESP over IPv4, in transport mode with AES-GCM and UDP encapsulation: the figure of OpenShift.
+	KernelESPOverhead = 46
+	// UserspaceESPOverhead is that of charon's ESP, which nodes use whose kernel has none: in tunnel mode, always with UDP encapsulation.
+	UserspaceESPOverhead = 73
+	// UserspaceESPPacket is the maximum size of a packet that charon's ESP encrypts: charon's plugin kernel-libipsec gives its interface this MTU when it creates
+	// it, and reads no more of a packet, also after the MTU was changed (strongSwan 5.9.8).
+	UserspaceESPPacket = 1400
+)
+
 // Phase determines how nodes handle packets between them.
 type Phase string
 

@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -31,8 +32,8 @@ type Config struct {
 	// Pools are the pools of the cluster network. Services are the Service CIDRs.
 	Pools    []Pool
 	Services []netip.Prefix
-	// North and South are the endpoints of the databases in OVSDB's notation, separated by commas.
-	North, South string
+	// South has the endpoints of the southbound databases in OVSDB's notation, separated by commas.
+	South string
 	// PrivateKey, Certificate and CA are the files for TLS.
 	PrivateKey, Certificate, CA string
 	// MTU is the MTU of pods in bytes.
@@ -148,28 +149,26 @@ func (d Directories) database(name, short string) Database {
 func Load(arguments map[string]string, variable func(string) string, file []byte) (Config, error) {
 	values, err := parseINI(file)
 	problems := []error{err}
-	for key := range values {
+	problems = append(problems, refusedVariables(variable)...)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if !slices.ContainsFunc(settings(), func(s Setting) bool { return s.inFile() == key }) {
 			problems = append(problems, refusedKey(key))
 		}
 	}
 	var c Config
+	given := sources{arguments: arguments, variable: variable, file: values}
 	for _, s := range settings() {
-		value, from := s.Default, "the default"
-		for _, source := range []struct {
-			value string
-			found bool
-			name  string
-		}{
-			{values[s.inFile()], s.inFile() != "" && values[s.inFile()] != "", File + ", key " + s.inFile()},
-			{variable(s.Variable), s.Variable != "" && variable(s.Variable) != "", "variable " + s.Variable},
-			{arguments[s.Flag], arguments[s.Flag] != "", "--" + s.Flag},
-		} {
-			if source.found {
-				value, from = source.value, source.name
-			}
-		}
+		value, from := given.value(s)
 		if err := s.set(&c, value); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", from, err))
+		}
+	}
+	for _, s := range settings() {
+		if s.check == nil {
+			continue
+		}
+		value, from := given.value(s)
+		if err := s.check(c, value); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", from, err))
 		}
 	}
@@ -177,6 +176,29 @@ func Load(arguments map[string]string, variable func(string) string, file []byte
 		problems = append(problems, errors.New("--net-controller needs --init-master"))
 	}
 	return c, errors.Join(problems...)
+}
+
+// sources are where settings come from, the file by section.key.
+type sources struct {
+	arguments map[string]string
+	variable  func(string) string
+	file      map[string]string
+}
+
+// value returns the value of a setting and its source, for messages.
+func (from sources) value(s Setting) (value, source string) {
+	if v := from.arguments[s.Flag]; v != "" {
+		return v, "--" + s.Flag
+	}
+	if s.Variable != "" {
+		if v := from.variable(s.Variable); v != "" {
+			return v, "variable " + s.Variable
+		}
+	}
+	if v := from.file[s.inFile()]; v != "" {
+		return v, File + ", key " + s.inFile()
+	}
+	return s.Default, "the default"
 }
 
 // CheckNode returns an error with the missing settings of a node's agent.

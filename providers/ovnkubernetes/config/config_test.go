@@ -48,7 +48,7 @@ func TestEnvironmentOfContainersIsSufficient(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Config{
-		APIServer: "https://api.test:6443", North: "unix:/var/run/ovn/ovnnb_db.sock", South: "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642",
+		APIServer: "https://api.test:6443", South: "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642",
 		Pools:    []config.Pool{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), BlockLength: 23}, {CIDR: netip.MustParsePrefix("fd01::/48"), BlockLength: 64}},
 		Services: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")},
 		MTU:      1400, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
@@ -81,7 +81,9 @@ func TestAllInvalidSettingsAreNamed(t *testing.T) {
 		{"a block without room for a pod", "cluster-subnets", "10.128.0.0/14/30", "it must be from 14 to 29"},
 		{"a service CIDR", "k8s-service-cidrs", "x", "is not a CIDR"},
 		{"a host name would be resolved at each connection", "sb-address", "ssl:master:6642", "must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT"},
-		{"a relative path", "nb-address", "unix:db.sock", "must be unix:PATH"},
+		{"a relative path", "sb-address", "unix:db.sock", "must be unix:PATH"},
+		{"another northbound database", "nb-address", "tcp:10.0.0.1:6641", `--nb-address: "tcp:10.0.0.1:6641" is not the northbound database of this node, and a master uses no other one; write unix:/var/run/ovn/ovnnb_db.sock, or leave it out`},
+		{"a list that begins with the node's own", "nb-address", "unix:/var/run/ovn/ovnnb_db.sock,tcp:10.0.0.1:6641", "is not the northbound database of this node"},
 		{"another kind of tunnel", "encap-type", "vxlan", `"vxlan" is not one of geneve`},
 		{"the other gateway mode", "gateway-mode", "shared", `"shared" is not one of local`},
 		{"a level", "loglevel", "all", "is not one of debug, info, warn, error"},
@@ -96,13 +98,52 @@ func TestAllInvalidSettingsAreNamed(t *testing.T) {
 			t.Errorf("%s: --%s %s: error %v, want %q", row.why, row.flag, row.value, err, row.want)
 		}
 	}
-	_, err := config.Load(map[string]string{"mtu": "x"}, variables(map[string]string{"OVN_ENCAP_PORT": "y"}), []byte("[ovnsouth]\naddress=z\n[x]\ny=z\n[default]\nconntrack-zone=64000\nrubbish\nmtu=1\nmtu=2\n"))
+	_, err := config.Load(map[string]string{"mtu": "x"}, variables(map[string]string{"OVN_ENCAP_PORT": "y", "OVN_NORTH": "ssl:192.0.2.1:6641"}), []byte("[ovnsouth]\naddress=z\n[x]\ny=z\n[default]\nconntrack-zone=64000\nrubbish\nmtu=1\nmtu=2\n"))
 	for _, want := range []string{
-		"--mtu", "variable OVN_ENCAP_PORT", "key ovnsouth.address", "key x.y is not known", "key default.conntrack-zone is not supported: Open vSwitch shares no",
+		"--mtu", "variable OVN_ENCAP_PORT", `variable OVN_NORTH: "ssl:192.0.2.1:6641" is not`, "key ovnsouth.address", "key x.y is not known", "ovn_k8s.conf, key default.conntrack-zone is not supported: Open vSwitch shares no",
 		`line 7: "rubbish"`, "line 9: key default.mtu is set twice",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %q", err, want)
+		}
+	}
+}
+
+func TestSettingsWithoutEffectAreRefusedWithTheReason(t *testing.T) {
+	for _, row := range []struct {
+		why, variable, value, file, want string
+	}{
+		{"the version of the DaemonSets whose processes these are", "OVN_DAEMONSET_VERSION", "3", "", ""},
+		{"all processes in one container", "OVN_DAEMONSET_VERSION", "2", "", "variable OVN_DAEMONSET_VERSION is not supported: containers run one process each"},
+		{"arguments of a daemon, which would be ignored", "OVN_NORTHD_OPTS", "--dry-run", "", "variable OVN_NORTHD_OPTS is not supported: the arguments of daemons"},
+		{"an empty variable is none", "OVN_NORTHD_OPTS", "", "", ""},
+		{"a level of a daemon", "OVN_LOG_SB", "-vconsole:dbg", "", "vlog/set of ovn-appctl"},
+		{"a user that is not that of the container", "OVS_USER_ID", "openvswitch:openvswitch", "", "variable OVS_USER_ID is not supported"},
+		{"a master that is not elected", "OVN_MASTER", "node1", "", "masters elect a leader"},
+		{"another plugin", "", "", "[cni]\nplugin=other\n", "key cni.plugin is not supported: the plugin is always ovn-k8s-cni-overlay"},
+		{"TLS of the northbound database", "", "", "[ovnnorth]\nclient-cert=/a\n", "key ovnnorth.client-cert is not supported: each master uses"},
+		{"a certificate of the server alone", "", "", "[ovnsouth]\nserver-cert=/a\n", "key ovnsouth.server-cert is not supported: servers and clients"},
+	} {
+		_, err := config.Load(nil, variables(map[string]string{row.variable: row.value}), []byte(row.file))
+		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: error %v, want %q", row.why, err, row.want)
+		}
+	}
+}
+
+func TestTheNorthboundDatabaseIsTheNodes(t *testing.T) {
+	for _, row := range []struct {
+		why, value, directory string
+		valid                 bool
+	}{
+		{"left out, with another directory", "", "/run/b", true},
+		{"the default, written out", "unix:/var/run/ovn/ovnnb_db.sock", "", true},
+		{"in the given directory", "unix:/run/b/ovnnb_db.sock", "/run/b", true},
+		{"in the default directory, while another one is given", "unix:/var/run/ovn/ovnnb_db.sock", "/run/b", false},
+	} {
+		_, err := config.Load(map[string]string{"nb-address": row.value, "ovn-run-dir": row.directory}, variables(nil), nil)
+		if (err == nil) != row.valid {
+			t.Errorf("%s: %v", row.why, err)
 		}
 	}
 }
@@ -156,9 +197,9 @@ func TestTheDocumentationHasEverySetting(t *testing.T) {
 			t.Errorf("docs/programs/ovnkube.md has no row that begins with %s", line)
 		}
 	}
-	for _, flag := range config.Refused() {
-		if !strings.Contains(string(content), "`--"+flag+"`") {
-			t.Errorf("docs/programs/ovnkube.md does not name the refused flag --%s", flag)
+	for _, r := range config.Refused() {
+		if row := "| `" + strings.Join(r.Names(), "`, `") + "` | " + r.Reason + " |\n"; !strings.Contains(string(content), row) {
+			t.Errorf("docs/programs/ovnkube.md lacks the row\n%s", row)
 		}
 	}
 }

@@ -25,6 +25,8 @@ type Setting struct {
 	Usage  string
 	IsBool bool
 	set    func(*Config, string) error
+	// check validates the value against the other settings, when all of them are set; nil if they do not matter.
+	check func(Config, string) error
 }
 
 func (s Setting) inFile() string {
@@ -71,10 +73,10 @@ func cluster() []Setting {
 
 func databases() []Setting {
 	return []Setting{
-		{Flag: "nb-address", Variable: agentconfig.VariableNorth, Section: "ovnnorth", Key: "address", Default: "unix:" + agentconfig.NorthSocket,
-			Usage: "northbound database, for masters: unix:PATH, tcp:IP:PORT or ssl:IP:PORT, separated by commas", set: endpoints(func(c *Config) *string { return &c.North })},
+		{Flag: "nb-address", Variable: agentconfig.VariableNorth, Section: "ovnnorth", Key: "address",
+			Usage: "northbound database: only that of the node, unix:PATH with ovnnb_db.sock in --ovn-run-dir, which is also the default", set: noEffect, check: ownNorthbound},
 		{Flag: "sb-address", Variable: agentconfig.VariableSouth, Section: "ovnsouth", Key: "address",
-			Usage: "southbound database, for nodes, in the same notation", set: endpoints(func(c *Config) *string { return &c.South })},
+			Usage: "southbound database, for nodes: unix:PATH, tcp:IP:PORT or ssl:IP:PORT, separated by commas", set: endpoints(func(c *Config) *string { return &c.South })},
 		{Flag: "sb-client-privkey", Section: "ovnsouth", Key: "client-privkey", Default: agentconfig.CertificateDir + "/tls.key",
 			Usage: "file with the private key of the databases' servers and clients", set: file(func(c *Config) *string { return &c.PrivateKey })},
 		{Flag: "sb-client-cert", Section: "ovnsouth", Key: "client-cert", Default: agentconfig.CertificateDir + "/tls.crt",
@@ -205,6 +207,17 @@ func choice(at func(*Config) *string, values ...string) func(*Config, string) er
 		*at(c) = v
 		return nil
 	}
+}
+
+// noEffect is for settings of which a check accepts only one value.
+func noEffect(*Config, string) error { return nil }
+
+// ownNorthbound accepts only the northbound database of the node: each master has one, which it computes from the Kubernetes API.
+func ownNorthbound(c Config, v string) error {
+	if own := "unix:" + c.Directories.NorthDatabase().Socket; v != "" && v != own {
+		return fmt.Errorf("%q is not the northbound database of this node, and a master uses no other one; write %s, or leave it out", v, own)
+	}
+	return nil
 }
 
 func only(value string) func(*Config, string) error {

@@ -14,6 +14,9 @@ const (
 	privateTable = "Chassis_Private"
 )
 
+// bindingTable has a row for each logical port, with the chassis that has it.
+const bindingTable = "Port_Binding"
+
 // registered are the nodes in the southbound database.
 type registered struct {
 	// chassis are the rows of both tables. encaps are the names of chassis by tunnel address.
@@ -64,4 +67,15 @@ func compareChassis(r registered, nodes map[string]netip.Addr) (stale []chassisR
 		missing = append(missing, name)
 	}
 	return stale, missing
+}
+
+// unbound returns the rows of the ports that no chassis has, by the node on which their pod runs.
+func unbound(bindings []ovsdb.Row) map[string][]ovsdb.UUID {
+	out := map[string][]ovsdb.UUID{}
+	for _, row := range bindings {
+		if node := row.Map("options")["requested-chassis"]; node != "" && len(row.UUIDs("chassis")) == 0 {
+			out[node] = append(out[node], row.UUID("_uuid"))
+		}
+	}
+	return out
 }

@@ -84,6 +84,9 @@ func TestSouthboundDatabaseIsReopenedAfterARestart(t *testing.T) {
 		t.Error("a server that has just started is open to nodes")
 	}
 	w.waitOpen(true)
+	if have := w.Southbound("--bare", "--columns=chassis", "find", "Port_Binding", "logical_port=k8s-restart"); strings.TrimSpace(have) == "" {
+		t.Error("the database is open while the port of the node is bound to no chassis")
+	}
 	if have := w.Southbound("--bare", "--columns=name", "list", "Chassis"); !strings.Contains(have, "restart") {
 		t.Errorf("the database is open without the chassis of the node: %q", have)
 	}

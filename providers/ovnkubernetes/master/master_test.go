@@ -44,10 +44,16 @@ type world struct {
 
 func newWorld(t *testing.T, server *apitest.Server, lease string) *world {
 	t.Helper()
+	return newWorldOf(t, server, lease, nodeblocks.Pool{Network: netip.MustParsePrefix("10.128.0.0/14"), Length: 28}, nodeblocks.Pool{Network: netip.MustParsePrefix("fd01::/48"), Length: 64})
+}
+
+// newWorldOf is newWorld with other pools.
+func newWorldOf(t *testing.T, server *apitest.Server, lease string, pools ...nodeblocks.Pool) *world {
+	t.Helper()
 	w := &world{Central: ovntest.Start(t), t: t, server: server}
 	w.config = master.Config{
 		Kube: server.Config, Node: "control-plane", LeaseNamespace: "default", LeaseName: lease,
-		Pools:            []nodeblocks.Pool{{Network: netip.MustParsePrefix("10.128.0.0/14"), Length: 28}, {Network: netip.MustParsePrefix("fd01::/48"), Length: 64}},
+		Pools:            pools,
 		NorthboundSocket: w.NorthboundSocket(), SouthboundSocket: w.SouthboundSocket(), SouthboundControl: w.SouthboundControl(),
 		SouthboundAddress: netip.MustParseAddr("127.0.0.1"), SouthboundPort: freePort(t),
 		HealthAddress: fmt.Sprintf("127.0.0.1:%d", freePort(t)),
@@ -471,5 +477,38 @@ func TestInvalidLoggingAnnotationHasAnEvent(t *testing.T) {
 			}
 		}
 		return fmt.Sprint(len(events.Items)), false
+	})
+}
+
+// TestANodeWithoutABlockGetsThatOfADeletedNode: a pool with a single block for nodes has two nodes.
+func TestANodeWithoutABlockGetsThatOfADeletedNode(t *testing.T) {
+	server := apitest.Shared(t)
+	w := newWorldOf(t, server, "exhausted", nodeblocks.Pool{Network: netip.MustParsePrefix("10.128.0.0/27"), Length: 28})
+	first := w.node("exhausted1", "192.0.2.65")
+	block := w.blocks("exhausted1")
+	w.node("exhausted2", "192.0.2.66")
+	waiting := w.pod(server.Namespace(t), "waiting", "exhausted2")
+	eventually.Holds(t, "an event on the node", func() (string, bool) {
+		var events eventsv1.EventList
+		err := server.Client.List(t.Context(), &events)
+		for _, e := range events.Items {
+			if e.Reason == "BlocksExhausted" && e.Regarding.Name == "exhausted2" && strings.Contains(e.Note, "add a cluster network, or remove nodes") {
+				return "", true
+			}
+		}
+		return fmt.Sprint(len(events.Items), err), false
+	})
+	eventually.Holds(t, "the instance reports the node", func() (string, bool) {
+		_, text := w.get("/readyz")
+		return text, strings.Contains(text, "exhausted2")
+	})
+	w.delete(first)
+	if got := w.blocks("exhausted2"); !slices.Equal(got, block) {
+		t.Errorf("the node has %v, the deleted one had %v", got, block)
+	}
+	w.waitPort(waiting, w.network(waiting))
+	eventually.Holds(t, "the problem is resolved", func() (string, bool) {
+		_, text := w.get("/readyz")
+		return text, !strings.Contains(text, "exhausted2")
 	})
 }

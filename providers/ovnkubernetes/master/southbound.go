@@ -58,6 +58,8 @@ func (s *southbound) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed++
+	wasOpen := s.open
+	s.open = false // also if the server does not answer: when it has restarted, the database must be completed first
 	remotes, err := s.control.Call(ctx, "ovsdb-server/list-remotes")
 	if err == nil && strings.Contains(remotes, remote) {
 		_, err = s.control.Call(ctx, "ovsdb-server/remove-remote", remote)
@@ -65,10 +67,9 @@ func (s *southbound) close(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("close the southbound database to nodes: %w", err)
 	}
-	if s.open {
+	if wasOpen {
 		s.log.Info("the southbound database is closed to nodes")
 	}
-	s.open = false
 	return nil
 }
 
@@ -143,6 +144,11 @@ func (s *southbound) apply(ctx context.Context, client *ovsdb.Client, complete f
 	if err := s.chassis(ctx, client, nodes); err != nil {
 		return fmt.Errorf("write the chassis of nodes: %w", err)
 	}
+	if !open {
+		if err := s.bind(ctx, client); err != nil {
+			return fmt.Errorf("bind the ports of nodes: %w", err)
+		}
+	}
 	if err := s.connection(ctx, client); err != nil {
 		return fmt.Errorf("write the connection of nodes: %w", err)
 	}
@@ -167,6 +173,29 @@ func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes ma
 		operations = append(operations,
 			ovsdb.Insert("Encap", encap, map[string]any{"type": "geneve", "ip": nodes[name].String(), "chassis_name": name, "options": ovsdb.Map{"csum": "true"}}),
 			ovsdb.Insert("Chassis", "", map[string]any{"name": name, "hostname": name, "encaps": ovsdb.Set{ovsdb.Named(encap)}}))
+	}
+	if len(operations) == 0 {
+		return nil
+	}
+	_, err = client.Transact(ctx, southboundName, operations...)
+	return err
+}
+
+// bind binds each port that is bound to no chassis to the one of its node. After the loss of a database all ports are unbound until their nodes have connected
+// again, which takes seconds, and nodes that connect earlier would remove their flows to them. A node without the interface of a port removes the binding. ovn-controller binds ports whose requested chassis is its own;
+// ovn-northd writes it only after it has seen the chassis.
+func (s *southbound) bind(ctx context.Context, client *ovsdb.Client) error {
+	results, err := client.Transact(ctx, southboundName, ovsdb.Select(bindingTable, []string{"_uuid", "chassis", "options"}), ovsdb.Select(chassisTable, []string{"_uuid", "name"}))
+	if err != nil {
+		return err
+	}
+	var operations []ovsdb.Operation
+	ports := unbound(results[0].Rows)
+	for _, chassis := range results[1].Rows {
+		for _, port := range ports[chassis.Text("name")] {
+			id := chassis.UUID("_uuid")
+			operations = append(operations, ovsdb.Update(bindingTable, map[string]any{"chassis": id, "requested_chassis": id}, ovsdb.Is(port)))
+		}
 	}
 	if len(operations) == 0 {
 		return nil

@@ -1,12 +1,15 @@
 package node_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
-	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 func TestPodsTalk(t *testing.T) {
@@ -93,31 +96,39 @@ func TestPodsTalk(t *testing.T) {
 	})
 }
 
+// TestAPolicyIsolatesAPodFromItsFirstPacket has a client try to reach pods while they start. The kernel of each pod counts what reaches it.
 func TestAPolicyIsolatesAPodFromItsFirstPacket(t *testing.T) {
-	c := runningOn(t, 6082) // and tunnels may have another port
+	c := governedOn(t, 6082) // and tunnels may have another port
 	one, two := c.nodes[0], c.nodes[1]
-	client := two.pod("client")
-	attempt := func(name string, isolate ...string) string {
-		p := one.schedule(name)
-		p.give(isolate...)
+	client := two.governedPod("client")
+	c.create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: "deny"}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"open", "client"}}}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+	}})
+	attempt := func(name string) (*pod, string) {
+		p := one.addressed(name)
 		sent := make(chan string, 1)
 		go func() {
-			out, _ := client.Try("ping", "-n", "-i", "0.02", "-w", "6", p.addr().String())
+			out, _ := client.Try("ping", "-n", "-i", "0.02", "-w", "3", p.addr().String())
 			sent <- out
 		}()
 		if err := p.add(); err != nil {
 			t.Fatal(err)
 		}
-		return <-sent
+		out := <-sent
+		return p, out + p.Run("grep", "^Icmp:", "/proc/self/net/snmp")
 	}
-	c.nbctl("pg-add", "deny", "--", "acl-add", "deny", "to-lport", "1000", "outport == @deny", "drop", "--", "acl-add", "deny", "to-lport", "1001", "outport == @deny && (arp || nd)", "allow")
-	if out := attempt("open"); !strings.Contains(out, "bytes from") {
+	if _, out := attempt("open"); !strings.Contains(out, "bytes from") {
 		t.Fatalf("a pod without a policy is not reached, so that this test cannot see anything:\n%s", out)
 	}
 	if out := netns.Run(t, "ovs-vsctl", "--db=unix:"+one.run+"/ovs/db.sock", "--bare", "--columns=options", "find", "Interface", "type=geneve"); !strings.Contains(out, "dst_port=6082") {
 		t.Errorf("the tunnel does not have the configured port: %s", out)
 	}
-	if out := attempt("closed", "--", "pg-set-ports", "deny", topology.PodPort(c.ns, "closed")); strings.Contains(out, "bytes from") {
-		t.Errorf("packets have reached the isolated pod:\n%s", out)
+	for i := range 5 {
+		p, out := attempt(fmt.Sprintf("closed%d", i))
+		if counters := strings.Fields(out[strings.LastIndex(out, "Icmp:"):]); strings.Contains(out, "bytes from") || counters[1] != "0" {
+			t.Errorf("packets have reached the isolated pod:\n%s", out)
+		}
+		p.remove()
 	}
 }

@@ -22,7 +22,14 @@ import (
 // governed is a cluster of two nodes with a master on the first one, which gives blocks and addresses and writes the databases.
 func governed(t testing.TB) *cluster {
 	t.Helper()
+	return governedOn(t, 6081)
+}
+
+// governedOn is governed with a UDP port of Geneve.
+func governedOn(t testing.TB, port int) *cluster {
+	t.Helper()
 	c := newCluster(t)
+	c.port = port
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentconfig.Namespace}})
 	account := c.api.ServiceAccount(t, c.ns, "master")
 	c.masterToken = filepath.Join(t.TempDir(), "token")
@@ -63,7 +70,18 @@ func (m *machine) masterArguments() []string {
 // governedPod adds a pod to which the master gives addresses, and which runs from then on.
 func (m *machine) governedPod(name string) *pod {
 	m.t.Helper()
-	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: name}, Spec: corev1.PodSpec{NodeName: m.name, Containers: []corev1.Container{{Name: "c", Image: "registry.test/c"}}}}
+	p := m.addressed(name)
+	if err := p.add(); err != nil {
+		m.t.Fatalf("ADD of %s: %v", name, err)
+	}
+	p.runs()
+	return p
+}
+
+// addressed creates a pod with a label for its name, and waits until the master has given it addresses. Nothing is attached yet.
+func (m *machine) addressed(name string) *pod {
+	m.t.Helper()
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: name, Labels: map[string]string{"name": name}}, Spec: corev1.PodSpec{NodeName: m.name, Containers: []corev1.Container{{Name: "c", Image: "registry.test/c"}}}}
 	m.create(object)
 	p := &pod{Namespace: netns.New(m.t, name), m: m, name: name, uid: string(object.UID)}
 	eventually.Holds(m.t, "pod "+name+" has addresses", func() (string, bool) {
@@ -73,10 +91,6 @@ func (m *machine) governedPod(name string) *pod {
 		}
 		return fmt.Sprint(err), err == nil
 	})
-	if err := p.add(); err != nil {
-		m.t.Fatalf("ADD of %s: %v", name, err)
-	}
-	p.runs()
 	return p
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -77,6 +78,7 @@ type cluster struct {
 // newCluster starts an API server and prepares a link for nodes.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, 5*time.Minute)
 	for _, name := range []string{"portmap", "loopback"} {
 		link := filepath.Join(plugins, name)
 		if _, err := os.Lstat(link); err != nil {
@@ -140,6 +142,8 @@ type machine struct {
 	name    string
 	address netip.Addr
 	at      netns.Namespace
+	// toAPI is the way of the node to the API server.
+	toAPI *nodetest.Forwarder
 	// dir has all that is kept, run the sockets: paths of sockets are short.
 	dir, run  string
 	vswitchNS string
@@ -170,7 +174,7 @@ func (c *cluster) node() *machine {
 	c.link.Run("ip", "link", "set", m.name, "master", "sw0", "up")
 	m.at.Run("ip", "address", "add", m.address.String()+"/24", "dev", "eth0")
 	m.at.Run("ip", "link", "set", "eth0", "up")
-	nodetest.ForwardAPI(m.t, m.at, m.api.Config.Host)
+	m.toAPI = nodetest.ForwardAPI(m.t, m.at, m.api.Config.Host)
 	return m
 }
 

@@ -53,12 +53,12 @@ func (m *machine) schedule(name string) *pod {
 // port is the pod's logical port.
 func (p *pod) port() string { return topology.PodPort(p.m.ns, p.name) }
 
-// give does for the pod what the master does: its logical port, with more commands of ovn-nbctl in the same transaction, and its addresses.
-func (p *pod) give(more ...string) {
+// give does for the pod what the master does: its logical port, and its addresses.
+func (p *pod) give() {
 	p.m.t.Helper()
 	addresses := p.given.MAC.String() + " " + p.addr().String()
-	p.m.nbctl(append([]string{"lsp-add", p.m.name, p.port(), "--", "lsp-set-addresses", p.port(), addresses, "--", "lsp-set-port-security", p.port(), addresses,
-		"--", "lsp-set-options", p.port(), "requested-chassis=" + p.m.name, "iface-id-ver=" + p.uid}, more...)...)
+	p.m.nbctl("lsp-add", p.m.name, p.port(), "--", "lsp-set-addresses", p.port(), addresses, "--", "lsp-set-port-security", p.port(), addresses,
+		"--", "lsp-set-options", p.port(), "requested-chassis="+p.m.name, "iface-id-ver="+p.uid)
 	p.annotate()
 }
 

@@ -87,15 +87,18 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 		management = append(management, address.String())
 		sources = append(sources, fmt.Sprintf("%s.src == %s", family(address), address))
 	}
+	router, node := ovsdb.Map{"router-port": topology.RouterPort(name)}, ovsdb.Map{"requested-chassis": name}
+	requestPortKey(router, primary(n.Blocks, topology.RouterAddress))
+	requestPortKey(node, primary(n.Blocks, topology.ManagementAddress))
 	rows := []ovsdb.Desired{
 		{Ref: ovsdb.Ref{Table: tableRouterPort, Key: topology.RouterPort(name)}, Columns: map[string]any{
 			"name": topology.RouterPort(name), "mac": topology.MAC(primary(n.Blocks, topology.RouterAddress)).String(), "networks": networks,
 		}},
 		port(topology.SwitchPort(name), map[string]any{
-			"type": "router", "addresses": ovsdb.Set{"router"}, "options": ovsdb.Map{"router-port": topology.RouterPort(name)},
+			"type": "router", "addresses": ovsdb.Set{"router"}, "options": router,
 		}),
 		port(topology.ManagementPort(name), map[string]any{
-			"type": "", "addresses": ovsdb.Set{strings.Join(management, " ")}, "options": ovsdb.Map{"requested-chassis": name},
+			"type": "", "addresses": ovsdb.Set{strings.Join(management, " ")}, "options": node,
 		}),
 		// The node always reaches its own pods regardless of policies, for probes.
 		rule(topology.NodeKey(name), "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
@@ -112,6 +115,7 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 	rows = append(rows, s.leaving(n)...)
 	config := subnets(n.Blocks)
 	maps.Copy(config, snooping(n.Blocks))
+	requestSwitchKey(config, n.Blocks)
 	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableSwitch, Key: name}, Columns: map[string]any{
 		"name": topology.Switch(name), "ports": own, "qos_rules": limits, "acls": ovsdb.Set{rows[3].Ref}, "other_config": config,
 		"load_balancer_group": ovsdb.Set{ovsdb.Ref{Table: tableBalancers, Key: clusterBalancers}}, "load_balancer": s.localBalancers(name),

@@ -95,8 +95,10 @@ func (s *State) podRows(id netpolicy.ID) []ovsdb.Desired {
 		addresses = append(addresses, a.String())
 	}
 	text := strings.Join(addresses, " ")
+	options := ovsdb.Map{"requested-chassis": p.Node, "iface-id-ver": string(p.UID)}
+	requestPortKey(options, p.Addresses...)
 	return append(limitRows(p), port(topology.PodPort(id.Namespace, id.Name), map[string]any{
 		"type": "", "addresses": ovsdb.Set{text}, "port_security": ovsdb.Set{text},
-		"options": ovsdb.Map{"requested-chassis": p.Node, "iface-id-ver": string(p.UID)},
+		"options": options,
 	}))
 }

@@ -51,7 +51,7 @@ func (c chance) peer() networkingv1.NetworkPolicyPeer {
 func (c chance) ports() []networkingv1.NetworkPolicyPort {
 	var out []networkingv1.NetworkPolicyPort
 	for range c.IntN(3) {
-		p := networkingv1.NetworkPolicyPort{Protocol: pick(c, nil, new(corev1.ProtocolTCP), new(corev1.ProtocolUDP))}
+		p := networkingv1.NetworkPolicyPort{Protocol: pick(c, nil, new(corev1.ProtocolTCP), new(corev1.ProtocolUDP), new(corev1.ProtocolSCTP))}
 		switch c.IntN(4) {
 		case 0:
 			p.Port = new(intstr.FromString("web"))
@@ -146,7 +146,7 @@ func (w *world) connection(c chance, r netpolicy.Result) (want, got bool, what s
 	like := pick(c, netip.IPv4Unspecified(), netip.IPv6Unspecified())
 	from := pick(c, w.in.Pods...)
 	p := w.from(from, like)
-	p.protocol, p.port = pick(c, "tcp", "udp"), pick(c, 80, 443, 8080, 8081)
+	p.protocol, p.port = pick(c, "tcp", "udp", "sctp"), pick(c, 80, 443, 8080, 8081)
 	connection := netpolicy.Connection{From: netpolicy.End{Pod: from.ID, Address: p.src}, Protocol: corev1.Protocol(strings.ToUpper(p.protocol)), Port: uint16(p.port)}
 	exit := "k8s-" + from.Node
 	if c.IntN(4) == 0 {
@@ -162,6 +162,34 @@ func (w *world) connection(c chance, r netpolicy.Result) (want, got bool, what s
 	connection.To.Address = p.dst
 	outputs, full := w.send(p)
 	return r.Allowed(connection).Allowed, slices.Equal(outputs, []string{exit}), fmt.Sprintf("%s to %s %s %s port %d\n%s", from.ID, connection.To.Pod, p.dst, p.protocol, p.port, full)
+}
+
+// TestPoliciesForSCTPAllowNoTCP: a pod whose policy allows SCTP is isolated from everything else, also where the port is the same and where the kernel has no SCTP.
+func TestPoliciesForSCTPAllowNoTCP(t *testing.T) {
+	in := cluster()
+	client, server := in.Pods[2], in.Pods[0] // of other namespaces
+	in.Policies = []*networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace, Name: "sctp"}, Spec: networkingv1.NetworkPolicySpec{
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Protocol: new(corev1.ProtocolSCTP), Port: new(intstr.FromInt32(81))}}}},
+	}}}
+	w := start(t, in)
+	for _, tt := range []struct {
+		reason, protocol string
+		port             int
+		allowed          bool
+	}{
+		{"what the policy allows", "sctp", 81, true},
+		{"the same port, by TCP", "tcp", 81, false},
+		{"the same port, by UDP", "udp", 81, false},
+		{"another port, by TCP", "tcp", 80, false},
+		{"another port", "sctp", 80, false},
+	} {
+		p := w.from(client, netip.IPv4Unspecified())
+		p.dst, p.protocol, p.port = server.Addresses[0], tt.protocol, tt.port
+		outputs, full := w.send(p)
+		if got := slices.Equal(outputs, []string{topology.PodPort(server.Namespace, server.Name)}); got != tt.allowed {
+			t.Errorf("%s: allowed is %t\n%s", tt.reason, got, full)
+		}
+	}
 }
 
 func TestNodesReachTheirOwnPodsUnderEveryPolicy(t *testing.T) {

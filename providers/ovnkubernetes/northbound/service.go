@@ -78,18 +78,27 @@ func read(in Service) balancing {
 	} else {
 		b.virtual = cluster
 	}
-	outside := slices.Clone(spec.ExternalIPs)
-	for _, i := range in.Service.Status.LoadBalancer.Ingress {
-		// Connections to a load balancer that is a proxy must pass through it.
-		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
-			outside = append(outside, i.IP)
-		}
-	}
-	b.virtual = append(b.virtual, addresses(outside)...)
+	b.virtual = append(b.virtual, addresses(slices.Concat(spec.ExternalIPs, loadBalancerAddresses(in.Service)))...)
 	for _, slice := range in.Slices {
 		b.endpoints = append(b.endpoints, endpoints(slice)...)
 	}
 	return b
+}
+
+// loadBalancerAddresses returns the addresses of a Service's load balancer to which pods connect without it. Connections to a load balancer that is a proxy must
+// pass through it. With ranges of sources, connections leave through the node, whose kube-proxy drops those from elsewhere: OVN's load balancers do not compare
+// sources.
+func loadBalancerAddresses(s *corev1.Service) []string {
+	if len(s.Spec.LoadBalancerSourceRanges) > 0 {
+		return nil
+	}
+	var out []string
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
+			out = append(out, i.IP)
+		}
+	}
+	return out
 }
 
 // addresses returns the valid addresses in texts, sorted, without duplicates. It ignores None and the empty text.

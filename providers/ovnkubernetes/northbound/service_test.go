@@ -64,6 +64,11 @@ func TestServicesLeadToTheirEndpoints(t *testing.T) {
 			s.Spec.ExternalIPs = []string{"192.0.2.10"}
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.11"}, {IP: "192.0.2.12", IPMode: new(corev1.LoadBalancerIPModeProxy)}, {Hostname: "x.invalid"}}
 		}, []string{"172.30.0.1", "fd02::1"}, v4(c), v6(c)),
+		service("ranges", "TCP", func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, []string{"198.51.100.0/24"}
+			s.Spec.ExternalIPs = []string{"192.0.2.14"}
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.13"}}
+		}, []string{"172.30.0.12"}, v4(c)),
 		service("udp", "UDP", nil, []string{"172.30.0.2"}, v4(c)),
 		service("sctp", "SCTP", nil, []string{"172.30.0.3"}, v4(c)),
 		service("none", "TCP", nil, []string{"172.30.0.4"}, dead),
@@ -89,6 +94,9 @@ func TestServicesLeadToTheirEndpoints(t *testing.T) {
 		{"an external IP", "192.0.2.10", "tcp", 80, a, "two_c"},
 		{"an address of a load balancer", "192.0.2.11", "tcp", 80, a, "two_c"},
 		{"that of a load balancer that is a proxy", "192.0.2.12", "tcp", 80, a, "k8s-node1"},
+		{"that of a load balancer with ranges of sources, which kube-proxy compares", "192.0.2.13", "tcp", 80, a, "k8s-node1"},
+		{"an external IP of that Service, which the ranges do not concern", "192.0.2.14", "tcp", 80, a, "two_c"},
+		{"its ClusterIP, which they do not concern either", "172.30.0.12", "tcp", 80, a, "two_c"},
 		{"UDP", "172.30.0.2", "udp", 80, a, "two_c"},
 		{"SCTP", "172.30.0.3", "sctp", 80, a, "two_c"},
 		{"a Service without endpoints refuses: the answer is the client's", "172.30.0.4", "tcp", 80, b, "one_b"},

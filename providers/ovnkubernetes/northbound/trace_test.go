@@ -1,6 +1,8 @@
 package northbound_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/ovntest"
@@ -31,10 +34,44 @@ func start(t *testing.T, in northbound.Input) *world {
 
 func (w *world) fill() {
 	w.t.Helper()
-	if err := northbound.Fill(w.t.Context(), w.NorthboundSocket(), w.in); err != nil {
+	if err := fill(w.t.Context(), w.NorthboundSocket(), w.in); err != nil {
 		w.t.Fatal(err)
 	}
 	w.Realize()
+}
+
+// fill reconciles the northbound database at a Unix socket with the rows of an input, and triggers ovn-northd.
+func fill(ctx context.Context, socket string, in northbound.Input) error {
+	client, err := ovsdb.Dial(ctx, socket)
+	if err != nil {
+		return fmt.Errorf("connect to the northbound database: %w", err)
+	}
+	defer func() { _ = client.Close() }() // all requests have completed
+	schema, have, err := ovsdb.Load(ctx, client, northbound.Database, northbound.Tables())
+	if err != nil {
+		return err
+	}
+	rows, _ := northbound.Rows(in)
+	operations, err := ovsdb.Plan(schema, northbound.Owner, rows, have)
+	if err != nil {
+		return err
+	}
+	for retried := false; ; retried = true {
+		results, err := client.Transact(ctx, northbound.Database, ovsdb.Select("NB_Global", []string{"_uuid"}))
+		if err != nil {
+			return fmt.Errorf("read the northbound database: %w", err)
+		}
+		exists := len(results[0].Rows) > 0
+		_, err = client.Transact(ctx, northbound.Database, append(slices.Clone(operations), northbound.Global(exists)...)...)
+		var refused *ovsdb.OperationError
+		if !exists && !retried && errors.As(err, &refused) && refused.Code == "constraint violation" {
+			continue // ovn-northd has just inserted the row of the table
+		}
+		if err != nil {
+			return fmt.Errorf("write the northbound database: %w", err)
+		}
+		return nil
+	}
 }
 
 func prefixes(texts ...string) []netip.Prefix {

@@ -3,8 +3,9 @@ package render
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // output is a form of hosts: files in a directory, or the same as one stream.
@@ -51,32 +52,9 @@ func (o output) writeFiles(dir string) error {
 			return fmt.Errorf("write output: %q is not a name below %s", f.name, dir)
 		}
 		path := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("write output: %w", err)
-		}
-		if err := replace(path, f.content); err != nil {
+		if err := durable.WriteFile(path, f.content, 0o600); err != nil {
 			return fmt.Errorf("write output: %w", err)
 		}
 	}
 	return nil
-}
-
-// replace writes a file in one step, so that no reader sees an incomplete file, and with its mode from the beginning.
-func replace(path string, content []byte) error {
-	// CreateTemp creates files that only their owner may read.
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".render-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(content)
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
 }

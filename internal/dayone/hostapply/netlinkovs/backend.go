@@ -147,8 +147,8 @@ func (b *Backend) reach(ctx context.Context, g goal) error {
 		return err
 	}
 	g.links = slices.DeleteFunc(g.links, func(l linkGoal) bool {
-		_, there := live.Link(l.name)
-		return !there && l.up != nil && !*l.up // it is wanted down, and is as down as can be
+		_, exists := live.Link(l.name)
+		return !exists && l.up != nil && !*l.up // it is wanted down, and is as down as can be
 	})
 	steps, err := planConfig(g, live)
 	if err != nil {

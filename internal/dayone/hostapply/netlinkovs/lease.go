@@ -100,8 +100,8 @@ func (b *Backend) use(link string, all map[string]record) error {
 	left := int(min(math.MaxUint32-1, r.Given.Since.Add(r.Given.Valid).Sub(b.Now()).Seconds()))
 	address := livestate.Address{Prefix: r.Given.Prefix, Dynamic: true, Valid: left, Preferred: left}
 	var steps []step
-	if have, ok := live.Link(link); ok {
-		for _, a := range have.Addresses {
+	if existing, ok := live.Link(link); ok {
+		for _, a := range existing.Addresses {
 			if a.Dynamic && a.Prefix.Addr().Is4() && a.Prefix != address.Prefix {
 				steps = append(steps, step{action: removeAddress, link: link, address: a})
 			}
@@ -150,8 +150,8 @@ func leasedRoutes(link string, r record) []livestate.Route {
 }
 
 // withLease appends the DNS configuration of a lease to that of the document.
-func withLease(have livestate.DNS, given dhcp.Lease) livestate.DNS {
-	out := livestate.DNS{Servers: slices.Clone(have.Servers), Search: slices.Clone(have.Search), Options: have.Options}
+func withLease(existing livestate.DNS, given dhcp.Lease) livestate.DNS {
+	out := livestate.DNS{Servers: slices.Clone(existing.Servers), Search: slices.Clone(existing.Search), Options: existing.Options}
 	for _, server := range given.DNS {
 		if !slices.Contains(out.Servers, server.String()) {
 			out.Servers = append(out.Servers, server.String())

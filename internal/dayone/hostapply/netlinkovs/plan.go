@@ -63,18 +63,18 @@ func parentsFirst(links []linkGoal) []linkGoal {
 func planConfig(g goal, live livestate.State) ([]step, error) {
 	var attributes, bonds, removals, additions, leases []step
 	for _, l := range g.links {
-		have, exists := live.Link(l.name)
+		existing, exists := live.Link(l.name)
 		if !exists {
 			return nil, fmt.Errorf("there is no interface %s", l.name)
 		}
-		attributes = append(attributes, attributesOf(l, have, live)...)
-		if have.Bond != nil && have.Bond.Mode == "802.3ad" {
+		attributes = append(attributes, attributesOf(l, existing, live)...)
+		if existing.Bond != nil && existing.Bond.Mode == "802.3ad" {
 			bonds = append(bonds, step{action: awaitLACP, link: l.name})
 		}
-		removals = append(removals, removalsOf(l.v4, false, have, g, live)...)
-		removals = append(removals, removalsOf(l.v6, true, have, g, live)...)
-		additions = append(additions, additionsOf(l.v4, have)...)
-		additions = append(additions, additionsOf(l.v6, have)...)
+		removals = append(removals, removalsOf(l.v4, false, existing, g, live)...)
+		removals = append(removals, removalsOf(l.v6, true, existing, g, live)...)
+		additions = append(additions, additionsOf(l.v4, existing)...)
+		additions = append(additions, additionsOf(l.v6, existing)...)
 		if l.v4.lease != nil {
 			leases = append(leases, step{action: getLease, link: l.name, lease: l.v4.lease})
 		}
@@ -112,7 +112,7 @@ func nameSteps(g goal, live livestate.State) []step {
 	return steps
 }
 
-func attributesOf(l linkGoal, have *livestate.Link, live livestate.State) []step {
+func attributesOf(l linkGoal, existing *livestate.Link, live livestate.State) []step {
 	var steps []step
 	add := func(when bool, a action, value string) {
 		if when {
@@ -120,21 +120,21 @@ func attributesOf(l linkGoal, have *livestate.Link, live livestate.State) []step
 		}
 	}
 	// The kernel does not let a bond take a port that is up.
-	controller := have.Controller
+	controller := existing.Controller
 	if _, ovs := live.OVSBridge(controller); ovs || controller == ovsDatapath {
 		controller = "" // the database defines that
 	}
 	moved := l.controller != nil && *l.controller != controller
-	add(moved && have.Up && *l.controller != "", setDown, "")
+	add(moved && existing.Up && *l.controller != "", setDown, "")
 	add(moved, setController, orNone(l.controller))
-	add(l.mac != "" && l.mac != have.MAC, setMAC, l.mac)
-	add(l.mtu != 0 && l.mtu != have.MTU, setMTU, fmt.Sprint(l.mtu))
+	add(l.mac != "" && l.mac != existing.MAC, setMAC, l.mac)
+	add(l.mtu != 0 && l.mtu != existing.MTU, setMTU, fmt.Sprint(l.mtu))
 	for _, key := range sortedKeys(l.sysctls) {
 		add(true, setSysctl, key+"="+l.sysctls[key])
 	}
-	add(l.up != nil && *l.up && (!have.Up || moved), setUp, "")
-	add(l.up != nil && !*l.up && have.Up, setDown, "")
-	add(l.uplink && have.Driver == vmxnet3, setAllMulti, "")
+	add(l.up != nil && *l.up && (!existing.Up || moved), setUp, "")
+	add(l.up != nil && !*l.up && existing.Up, setDown, "")
+	add(l.uplink && existing.Driver == vmxnet3, setAllMulti, "")
 	return steps
 }
 
@@ -153,34 +153,34 @@ func orNone(s *string) string {
 
 // removalsOf returns the steps that remove undesired routes and addresses of a link. Routes come first, since the kernel keeps IPv6 routes when it removes
 // their address.
-func removalsOf(f familyGoal, six bool, have *livestate.Link, g goal, live livestate.State) []step {
+func removalsOf(f familyGoal, six bool, existing *livestate.Link, g goal, live livestate.State) []step {
 	if !f.owned {
 		return nil
 	}
 	var steps []step
 	for _, r := range live.Routes {
-		ofFamily := r.Interface == have.Name && r.Destination.Addr().Is6() == six && r.Protocol != "kernel"
+		ofFamily := r.Interface == existing.Name && r.Destination.Addr().Is6() == six && r.Protocol != "kernel"
 		fromElsewhere := r.Protocol == "ra" && f.advertised || r.Protocol == "dhcp" && f.lease != nil
 		if ofFamily && !fromElsewhere && !wanted(r, g.routes) {
 			steps = append(steps, step{action: removeRoute, route: r})
 		}
 	}
-	for _, a := range have.Addresses {
+	for _, a := range existing.Addresses {
 		addr := a.Prefix.Addr()
 		fromElsewhere := a.Dynamic && (f.advertised || f.lease != nil)
 		kernels := addr.Is6() && addr.IsLinkLocalUnicast()
 		if addr.Is6() == six && !fromElsewhere && !kernels && !has(f.addresses, a) {
-			steps = append(steps, step{action: removeAddress, link: have.Name, address: a})
+			steps = append(steps, step{action: removeAddress, link: existing.Name, address: a})
 		}
 	}
 	return steps
 }
 
-func additionsOf(f familyGoal, have *livestate.Link) []step {
+func additionsOf(f familyGoal, existing *livestate.Link) []step {
 	var steps []step
 	for _, a := range f.addresses {
-		if !has(have.Addresses, a) {
-			steps = append(steps, step{action: addAddress, link: have.Name, address: a})
+		if !has(existing.Addresses, a) {
+			steps = append(steps, step{action: addAddress, link: existing.Name, address: a})
 		}
 	}
 	return steps
@@ -194,13 +194,13 @@ func wanted(r livestate.Route, routes []livestate.Route) bool {
 	return slices.ContainsFunc(routes, func(w livestate.Route) bool { return sameRoute(w, r) })
 }
 
-func sameRoute(want, have livestate.Route) bool {
+func sameRoute(want, existing livestate.Route) bool {
 	metric := want.Metric
 	if metric == 0 && want.Destination.Addr().Is6() {
 		metric = defaultMetric6
 	}
-	return want.Destination == have.Destination && want.Via == have.Via && (want.Interface == have.Interface || want.Type != "") &&
-		metric == have.Metric && want.Table == have.Table && want.Type == have.Type && want.Source == have.Source
+	return want.Destination == existing.Destination && want.Via == existing.Via && (want.Interface == existing.Interface || want.Type != "") &&
+		metric == existing.Metric && want.Table == existing.Table && want.Type == existing.Type && want.Source == existing.Source
 }
 
 // defaultMetric6 is the kernel's default metric of IPv6 routes (IP6_RT_PRIO_USER).

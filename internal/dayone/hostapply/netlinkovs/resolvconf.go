@@ -35,7 +35,7 @@ func writeResolvConf(path string, dns livestate.DNS) error {
 // restoreFile writes the content of a file, atomically if possible; nil removes the file. A bind-mounted file, as in containers and namespaces, cannot be
 // replaced and is written in place.
 func restoreFile(path string, data []byte) error {
-	if have, err := os.ReadFile(path); err == nil && data != nil && bytes.Equal(have, data) {
+	if existing, err := os.ReadFile(path); err == nil && data != nil && bytes.Equal(existing, data) {
 		return nil
 	}
 	if data == nil {

@@ -21,8 +21,8 @@ func touched(doc *nmstate.Document, live livestate.State) []string {
 		if i.Veth != nil {
 			names = append(names, i.Veth.Peer)
 		}
-		if have, ok := live.Link(i.Name); ok && have.Peer != "" && i.State == nmstate.StateAbsent {
-			names = append(names, have.Peer)
+		if existing, ok := live.Link(i.Name); ok && existing.Peer != "" && i.State == nmstate.StateAbsent {
+			names = append(names, existing.Peer)
 		}
 	}
 	if doc.Routes != nil {

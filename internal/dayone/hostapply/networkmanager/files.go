@@ -37,12 +37,12 @@ func readDirectory(dir string) (map[string][]byte, error) {
 
 // writeDirectory replaces the keyfiles of a directory. It reports whether it changed any.
 func writeDirectory(dir string, want map[string][]byte) (bool, error) {
-	have, err := readDirectory(dir)
+	existing, err := readDirectory(dir)
 	if err != nil {
 		return false, err
 	}
 	changed := false
-	for name := range have {
+	for name := range existing {
 		if _, ok := want[name]; ok {
 			continue
 		}
@@ -52,7 +52,7 @@ func writeDirectory(dir string, want map[string][]byte) (bool, error) {
 		}
 	}
 	for name, content := range want {
-		if old, ok := have[name]; ok && slices.Equal(old, content) {
+		if old, ok := existing[name]; ok && slices.Equal(old, content) {
 			continue
 		}
 		changed = true

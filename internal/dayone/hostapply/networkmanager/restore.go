@@ -57,11 +57,11 @@ func (b *Backend) rollBack(ctx context.Context, s snapshot) error {
 // restoreFiles restores the content of the keyfiles, which a checkpoint may rewrite or not restore. Late profiles come last, after their devices.
 func (b *Backend) restoreFiles(ctx context.Context, s snapshot) error {
 	b.Log.Debug("restore profiles")
-	have, err := readDirectory(b.Run)
+	existing, err := readDirectory(b.Run)
 	if err != nil {
 		return fmt.Errorf("read profiles: %w", err)
 	}
-	early, late := s.inMemory(have)
+	early, late := s.inMemory(existing)
 	run, err := writeDirectory(b.Run, early)
 	if err != nil {
 		return fmt.Errorf("restore profiles: %w", err)

@@ -86,13 +86,13 @@ func readSnapshot(data hostapply.Snapshot) (snapshot, error) {
 
 // inMemory splits the keyfiles in memory into those to write at once, and active ones of devices that Open vSwitch creates (see late). It omits files that are
 // unchanged.
-func (s snapshot) inMemory(have map[string][]byte) (early map[string][]byte, late []profile) {
+func (s snapshot) inMemory(existing map[string][]byte) (early map[string][]byte, late []profile) {
 	early = maps.Clone(s.Run)
 	for _, name := range slices.Sorted(maps.Keys(s.Run)) {
 		k := parseKeyfile(string(s.Run[name]))
 		p := newProfile(name, string(s.Run[name]), k)
 		active := slices.ContainsFunc(s.Devices, func(d deviceThen) bool { return d.UUID == p.uuid })
-		if p.kind == "tun" && active && !p.active && !bytes.Equal(have[name], s.Run[name]) {
+		if p.kind == "tun" && active && !p.active && !bytes.Equal(existing[name], s.Run[name]) {
 			delete(early, name)
 			late = append(late, p)
 		}

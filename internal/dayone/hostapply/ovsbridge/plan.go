@@ -38,15 +38,15 @@ func (p *planner) plan() []ovsdb.Operation {
 
 func (p *planner) bridge(want livestate.Bridge) {
 	row := p.bridgeNamed(want.Name)
-	var have livestate.Bridge
+	var existing livestate.Bridge
 	if row != nil {
-		have = p.tables.bridge(row)
+		existing = p.tables.bridge(row)
 		if !p.change.Exact {
-			merge(&want, have)
+			merge(&want, existing)
 		}
 	}
 	localMAC(&want)
-	if row != nil && equal(want, have) {
+	if row != nil && equal(want, existing) {
 		return
 	}
 	ports := ovsdb.Set{}
@@ -69,11 +69,11 @@ func (p *planner) bridge(want livestate.Bridge) {
 }
 
 // merge adds to a wanted bridge what others put on it.
-func merge(want *livestate.Bridge, have livestate.Bridge) {
-	want.ExternalIDs = overlay(have.ExternalIDs, want.ExternalIDs, want.Drop)
-	want.OtherConfig = overlay(have.OtherConfig, want.OtherConfig, want.Drop)
+func merge(want *livestate.Bridge, existing livestate.Bridge) {
+	want.ExternalIDs = overlay(existing.ExternalIDs, want.ExternalIDs, want.Drop)
+	want.OtherConfig = overlay(existing.OtherConfig, want.OtherConfig, want.Drop)
 	want.Drop = nil
-	for _, port := range have.Ports {
+	for _, port := range existing.Ports {
 		declared := slices.ContainsFunc(want.Ports, func(w livestate.BridgePort) bool { return w.Name == port.Name })
 		if !declared && port.Patch() {
 			want.Ports = append(want.Ports, port)
@@ -143,8 +143,8 @@ func (p *planner) takeAway(want livestate.BridgePort, bridge string) {
 			continue // its ports are written whole
 		}
 		for _, id := range b.UUIDs("ports") {
-			have := p.tables.port(p.ports[id])
-			shared := have.Name == want.Name || slices.ContainsFunc(have.Interfaces, func(h livestate.BridgeInterface) bool {
+			existing := p.tables.port(p.ports[id])
+			shared := existing.Name == want.Name || slices.ContainsFunc(existing.Interfaces, func(h livestate.BridgeInterface) bool {
 				return slices.ContainsFunc(want.Interfaces, func(w livestate.BridgeInterface) bool { return w.Name == h.Name })
 			})
 			if shared {
@@ -181,8 +181,8 @@ func (p *planner) iface(want livestate.BridgeInterface, port ovsdb.Row) any {
 
 // pairs sets and removes keys of the whole switch.
 func (p *planner) pairs(column string, wanted nmstate.Pairs) {
-	have := p.root.Map(column)
-	next := maps.Clone(have)
+	existing := p.root.Map(column)
+	next := maps.Clone(existing)
 	for key, value := range wanted {
 		if value == nil {
 			delete(next, key)
@@ -190,7 +190,7 @@ func (p *planner) pairs(column string, wanted nmstate.Pairs) {
 			next = overlay(next, map[string]string{key: *value}, nil)
 		}
 	}
-	if !maps.Equal(have, next) {
+	if !maps.Equal(existing, next) {
 		p.ops = append(p.ops, ovsdb.Update("Open_vSwitch", map[string]any{column: ovsdb.Map(next)}))
 	}
 }

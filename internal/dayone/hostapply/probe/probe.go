@@ -91,7 +91,7 @@ func (p Prober) neighbour(link netlink.Link, addr netip.Addr) (*netlink.Neigh, e
 		return nil, fmt.Errorf("list neighbours: %w", err)
 	}
 	for i := range all {
-		if have, ok := netip.AddrFromSlice(all[i].IP); ok && have.Unmap() == addr {
+		if existing, ok := netip.AddrFromSlice(all[i].IP); ok && existing.Unmap() == addr {
 			return &all[i], nil
 		}
 	}

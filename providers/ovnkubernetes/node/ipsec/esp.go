@@ -11,6 +11,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
 // ESP is an ESP implementation: the kernel's or charon's.
@@ -40,13 +42,6 @@ type conditions struct {
 	// arrivesClear matches a packet that arrived unencrypted. leavesClear matches one that will leave unencrypted.
 	arrivesClear, leavesClear string
 }
-
-const (
-	// kernelOverhead is the overhead of the kernel's ESP in transport mode with AES-GCM and UDP encapsulation: the figure of OpenShift.
-	kernelOverhead = 46
-	// userspaceOverhead is the overhead of charon's ESP in tunnel mode, always with UDP encapsulation.
-	userspaceOverhead = 73
-)
 
 // NewESP returns the kernel's ESP if the kernel supports it and Open vSwitch uses the kernel datapath, otherwise charon's: packets of the userspace datapath
 // get the node's address after the kernel's IPsec lookup. address is that of the node, port that of Geneve, and procSys the directory of kernel parameters.
@@ -92,7 +87,7 @@ func kernelESP() (bool, error) {
 type kernel struct{}
 
 func (kernel) Name() string                               { return "kernel" }
-func (kernel) Overhead() int                              { return kernelOverhead }
+func (kernel) Overhead() int                              { return agentconfig.KernelESPOverhead }
 func (kernel) MaxPacket() int                             { return 0 }
 func (kernel) Transport() bool                            { return true }
 func (kernel) plugins() []string                          { return nil }

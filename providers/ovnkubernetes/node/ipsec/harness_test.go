@@ -27,6 +27,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/controller/signer"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
@@ -85,6 +86,7 @@ type machine struct {
 // newCluster starts an API server with a signer, and adds nodes on which no agent runs yet.
 func newCluster(t *testing.T, names ...string) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, 5*time.Minute)
 	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), caFile: filepath.Join(t.TempDir(), "ca-bundle.crt")}
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentconfig.Namespace}})
 	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount}})

@@ -19,6 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
 const (
@@ -28,9 +29,6 @@ const (
 	unusedTable, unusedPriority = 6082, 40000
 	// minMTU is the minimum MTU of IPv4.
 	minMTU = 576
-	// maxUserspace is the maximum size of a packet before encryption: charon's plugin kernel-libipsec gives its interface this MTU when it creates it, and reads
-	// no more of a packet, also after the MTU was changed (strongSwan 5.9.8).
-	maxUserspace = 1400
 )
 
 // linkAddress is an address of the interface that no packet has. It is link-local.
@@ -48,8 +46,8 @@ type userspace struct {
 }
 
 func (*userspace) Name() string      { return "userspace" }
-func (*userspace) Overhead() int     { return userspaceOverhead }
-func (*userspace) MaxPacket() int    { return maxUserspace }
+func (*userspace) Overhead() int     { return agentconfig.UserspaceESPOverhead }
+func (*userspace) MaxPacket() int    { return agentconfig.UserspaceESPPacket }
 func (*userspace) Transport() bool   { return false }
 func (*userspace) plugins() []string { return []string{"kernel-libipsec"} }
 func (u *userspace) started(pid int) { u.pid.Store(int64(pid)) }
@@ -68,7 +66,7 @@ func (u *userspace) direct(_ context.Context, to []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if want := min(maxUserspace, max(minMTU, mtu-userspaceOverhead)); link.Attrs().MTU != want {
+	if want := min(agentconfig.UserspaceESPPacket, max(minMTU, mtu-agentconfig.UserspaceESPOverhead)); link.Attrs().MTU != want {
 		if err := netlink.LinkSetMTU(link, want); err != nil {
 			return fmt.Errorf("set the MTU of %s: %w", link.Attrs().Name, err)
 		}
