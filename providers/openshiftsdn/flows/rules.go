@@ -150,7 +150,7 @@ var (
 	egressReply       = &Rule{tableEgress, 250, "answers pass"}
 	egressService     = &Rule{tableEgress, 200, "policies apply to packets to Services after their translation"}
 	egressAllowed     = &Rule{tableEgress, 151, "a rule of a policy for every peer and port"}
-	egressConjunction = &Rule{tableEgress, 150, "rules of policies as conjunctions: pods, peers, ports"}
+	egressConjunction = &Rule{tableEgress, 150, "rules of policies as conjunctions: pods, peers, ports; of each namespace, the next 4,000 rules with one of these have a priority less"}
 	egressIsolated    = &Rule{tableEgress, 100, "pods that a policy isolates"}
 	egressDefault     = &Rule{tableEgress, 0, "no policy isolates the pod"}
 
@@ -190,7 +190,7 @@ var (
 	ingressReply       = &Rule{tableIngress, 200, "answers pass"}
 	ingressGlobal      = &Rule{tableIngress, 200, "VNID 0 reaches all pods, and all reach it"}
 	ingressAllowed     = &Rule{tableIngress, 151, "a rule of a policy for every peer and port"}
-	ingressConjunction = &Rule{tableIngress, 150, "rules of policies as conjunctions: pods, peers, ports"}
+	ingressConjunction = &Rule{tableIngress, 150, "rules of policies as conjunctions: pods, peers, ports; of each namespace, the next 4,000 rules with one of these have a priority less"}
 	ingressSameVNID    = &Rule{tableIngress, 100, "equal VNIDs"}
 	ingressIsolated    = &Rule{tableIngress, 100, "pods that a policy isolates"}
 	ingressOpen        = &Rule{tableIngress, 50, "nothing isolates the pod"}
