@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,8 +50,21 @@ func (r *refusedFlows) record(set openflow.Set, err error) bool {
 	if r.all == nil {
 		r.all = map[string]refusal{}
 	}
-	r.all[refused.Owner] = refusal{set.Owned(refused.Owner), "Open vSwitch refuses their flows: " + refused.Err.Error(), time.Now()}
+	r.all[refused.Owner] = refusal{set.Owned(refused.Owner), "Open vSwitch refuses their flows: " + refusalText(refused.Err), time.Now()}
 	return true
+}
+
+// transaction matches the number of a message in an error of ovs-ofctl, which differs each time.
+var transaction = regexp.MustCompile(` \(xid=0x[0-9a-f]+\)`)
+
+// refusalText returns the text of an error, which has up to 64 KiB of the refused flow.
+func refusalText(err error) string {
+	const most = 500
+	text := transaction.ReplaceAllString(err.Error(), "")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " ..."
+	}
+	return text
 }
 
 // of returns the owners that are closed, with the reason: those whose flows in a set are the refused ones.

@@ -69,6 +69,14 @@ func TestRefusedFlows(t *testing.T) {
 	}
 }
 
+// TestRefusalText: the text is the same each time, and is not that of a whole flow.
+func TestRefusalText(t *testing.T) {
+	got := refusalText(errors.New("Error OFPMMFC_INVALID_METER for: OFPT_FLOW_MOD (OF1.5) (xid=0x7): ADD actions=" + strings.Repeat("output:1,", 1000)))
+	if !strings.HasPrefix(got, "Error OFPMMFC_INVALID_METER for: OFPT_FLOW_MOD (OF1.5): ADD actions=output:1,") || len(got) > 504 {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
 // TestClosedProblems: the Event is on the object that has to be changed.
 func TestClosedProblems(t *testing.T) {
 	s := snapshot{
