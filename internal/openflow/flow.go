@@ -22,6 +22,9 @@ type Flow struct {
 	// Note is the reason for the flow, which traces of dropped packets show: "NetworkPolicy shop/web". It may be empty, and does not
 	// affect packets.
 	Note string
+	// Owner is the object that the flow belongs to, if a bridge can do without its flows: those of others are then applied when it refuses one of them. It may be
+	// empty, and does not affect packets.
+	Owner string
 }
 
 // Cookie is the number that identifies the note of a bridge's flow in a Set: a hash of the note, 0 without one.
@@ -81,6 +84,8 @@ type Set struct {
 	notes map[uint64]string
 	text  string
 	rates []Rate
+	// owners are the owners of flows by cookie.
+	owners map[uint64]string
 }
 
 // Verbatim returns a set whose String is a text but whose flows are not accessible, for a set of an earlier process.
@@ -91,7 +96,7 @@ func Verbatim(text string) Set { return Set{text: text} }
 // bridge obeys would depend on the order in which they came.
 func NewSet(flows ...Flow) (Set, error) {
 	bySelector := make(map[string]Flow, len(flows))
-	s := Set{notes: map[uint64]string{}}
+	s := Set{notes: map[uint64]string{}, owners: map[uint64]string{}}
 	var conflicts []string
 	for _, f := range flows {
 		if f.Table == 255 {
@@ -108,6 +113,9 @@ func NewSet(flows ...Flow) (Set, error) {
 		s.flows = append(s.flows, f)
 		if f.Note != "" {
 			s.notes[f.Cookie()] = f.Note
+			if f.Owner != "" {
+				s.owners[f.Cookie()] = f.Owner
+			}
 		}
 	}
 	if len(conflicts) > 0 {
@@ -139,6 +147,39 @@ func (s Set) WithNotes(notes map[uint64]string) Set {
 
 // Note returns the note of the flows with a cookie, empty if none has it.
 func (s Set) Note(cookie uint64) string { return s.notes[cookie] }
+
+// OwnerOf returns the owner of the flows with a cookie, empty if they have none.
+func (s Set) OwnerOf(cookie uint64) string { return s.owners[cookie] }
+
+// OwnerAt returns the owner of the flow in a line of String, from 1; empty if it has none.
+func (s Set) OwnerAt(line int) string {
+	if i := line - len(s.rates) - 1; i >= 0 && i < len(s.flows) {
+		return s.flows[i].Owner
+	}
+	return ""
+}
+
+// OwnerOfMeter returns the owner of the flows that use a meter, empty if they have none.
+func (s Set) OwnerOfMeter(id uint32) string {
+	for _, f := range s.flows {
+		if f.Owner != "" && slices.Contains(f.Actions, Meter(id)) {
+			return f.Owner
+		}
+	}
+	return ""
+}
+
+// Owned returns the flows of an owner, in the form of String.
+func (s Set) Owned(owner string) string {
+	var b strings.Builder
+	for _, f := range s.flows {
+		if f.Owner == owner {
+			b.WriteString(f.String())
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
 
 // String is the set as a file of ovs-ofctl(8), a flow a line, after comments with its meters.
 func (s Set) String() string {

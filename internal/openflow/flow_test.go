@@ -164,3 +164,44 @@ func FuzzTrace(f *testing.F) {
 	f.Add("999999999999999999999999. x\n    y\nDatapath actions: ")
 	f.Fuzz(func(_ *testing.T, text string) { _ = ParseTrace(text, Set{}) })
 }
+
+// TestOwners: the flows of an owner are found by what Open vSwitch reports of a flow: its line, its cookie, or its meter.
+func TestOwners(t *testing.T) {
+	s, err := NewSet(
+		Flow{Table: 1, Note: "rest"},
+		Flow{Table: 2, Match: []Match{Is(IP)}, Actions: []Action{Meter(7), Output(1)}, Note: "web", Owner: "pod shop/web"},
+		Flow{Table: 3, Match: []Match{Is(IP)}, Note: "policy", Owner: "namespace shop"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rates := range [][]Rate{nil, {{ID: 7, Kilobits: 1}, {ID: 8, Kilobits: 1}}} {
+		s := s.WithRates(rates...)
+		for i, line := range strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n") {
+			want := map[string]string{"table=2": "pod shop/web", "table=3": "namespace shop"}
+			owner := ""
+			for text, o := range want {
+				if strings.Contains(line, text) {
+					owner = o
+				}
+			}
+			if got := s.OwnerAt(i + 1); got != owner {
+				t.Errorf("line %d, %s: owner %q", i+1, line, got)
+			}
+		}
+		if got := s.OwnerAt(0) + s.OwnerAt(s.Len()+len(rates)+1); got != "" {
+			t.Errorf("lines that do not exist have owner %q", got)
+		}
+	}
+	for note, owner := range map[string]string{"rest": "", "web": "pod shop/web", "policy": "namespace shop", "another": ""} {
+		if got := s.OwnerOf(Flow{Note: note}.Cookie()); got != owner {
+			t.Errorf("the cookie of %q: owner %q", note, got)
+		}
+	}
+	if s.OwnerOfMeter(7) != "pod shop/web" || s.OwnerOfMeter(8) != "" {
+		t.Errorf("meters: owners %q and %q", s.OwnerOfMeter(7), s.OwnerOfMeter(8))
+	}
+	if got := s.Owned("namespace shop"); strings.Count(got, "\n") != 1 || !strings.Contains(got, "table=3") || s.Owned("another") != "" {
+		t.Errorf("the flows of an owner: %q", got)
+	}
+}

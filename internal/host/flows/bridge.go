@@ -27,10 +27,11 @@ type Bridge struct {
 
 func (b Bridge) management() string { return filepath.Join(b.RunDir, b.Name+".mgmt") }
 
-// Replace replaces the flows of the bridge by those of a set, atomically. It does not change flows that exist.
+// Replace replaces the flows of the bridge by those of a set, atomically. It does not change flows that exist. The error is a RefusedError if it is a flow of
+// an owner that Open vSwitch refuses.
 func (b Bridge) Replace(ctx context.Context, s openflow.Set) error {
 	_, err := b.ofctl(ctx, s.String(), "--bundle", "replace-flows", "unix:"+b.management(), "-")
-	return err
+	return refused(err, s)
 }
 
 // MatchFragments makes flows match the ports of a packet's first fragment, until ovs-vswitchd ends. By default, all fragments have port 0.

@@ -2,12 +2,14 @@ package flows_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -126,6 +128,73 @@ func TestBridgeHasTheSet(t *testing.T) {
 	if lines, err := bridge.Differences(t.Context(), want); err != nil || len(lines) > 0 {
 		t.Errorf("differences after a refused set: %s, %v", strings.Join(lines, "\n"), err)
 	}
+}
+
+// TestRefusedFlowsAreThoseOfAnOwner: of the flows that Open vSwitch refuses, the error names the owner, so that the others can be applied without.
+func TestRefusedFlowsAreThoseOfAnOwner(t *testing.T) {
+	_, bridge := vswitch(t)
+	ip := []openflow.Match{openflow.Is(openflow.IP)}
+	large := make([]openflow.Action, 5000)
+	for i := range large {
+		large[i] = openflow.Conjunction(uint32(i+1), 1, 2)
+	}
+	rest := openflow.Flow{Priority: 9, Note: "the rest"}
+	for _, row := range []struct {
+		why  string
+		flow openflow.Flow
+		want string
+	}{
+		{"too large for a message", openflow.Flow{Table: 80, Match: ip, Actions: large, Note: "n", Owner: "namespace shop"}, "namespace shop"},
+		{"an action that does not exist", openflow.Flow{Match: ip, Actions: []openflow.Action{"nonsense"}, Note: "n", Owner: "namespace shop"}, "namespace shop"},
+		{"a meter that does not exist", openflow.Flow{Table: 20, Match: ip, Actions: []openflow.Action{openflow.Meter(9), openflow.Output(1)}, Note: "n", Owner: "pod shop/web"}, "pod shop/web"},
+		{"a group that does not exist", openflow.Flow{Match: ip, Actions: []openflow.Action{"group:9"}, Note: "n", Owner: "namespace shop"}, "namespace shop"},
+		{"of no owner, too large", openflow.Flow{Match: ip, Actions: large, Note: "n"}, ""},
+		{"of no owner, refused by the switch", openflow.Flow{Match: ip, Actions: []openflow.Action{"group:9"}, Note: "n"}, ""},
+	} {
+		err := bridge.Replace(t.Context(), must(t, rest, row.flow))
+		if err == nil {
+			t.Fatalf("%s: Open vSwitch takes the flow", row.why)
+		}
+		var refused *flows.RefusedError
+		if got := errors.As(err, &refused); got != (row.want != "") || got && refused.Owner != row.want {
+			t.Errorf("%s: %v", row.why, err)
+		}
+		// With meters, comments precede the flows.
+		rated := must(t, rest, row.flow).WithRates(openflow.Rate{ID: 1, Kilobits: 1000, Burst: 1000}, openflow.Rate{ID: 2, Kilobits: 1000, Burst: 1000})
+		if err := bridge.Replace(t.Context(), rated); errors.As(err, &refused) != (row.want != "") {
+			t.Errorf("%s: with meters: %v", row.why, err)
+		}
+	}
+	if err := bridge.Replace(t.Context(), must(t, rest)); err != nil {
+		t.Errorf("the others: %v", err)
+	}
+}
+
+// TestRefusedMeterIsThatOfAnOwner: a meter that Open vSwitch does not add is that of the flows that use it.
+func TestRefusedMeterIsThatOfAnOwner(t *testing.T) {
+	_, bridge := vswitch(t)
+	var mu sync.Mutex
+	owners := map[string]bool{}
+	k := flows.Keeper{Bridge: bridge, Applied: func(_ openflow.Set, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var refused *flows.RefusedError
+		if errors.As(err, &refused) {
+			owners[refused.Owner] = true
+		}
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); k.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	const tooHigh = 0xffff0001 // numbers from here are reserved
+	f := openflow.Flow{Match: []openflow.Match{openflow.Is(openflow.IP)}, Actions: []openflow.Action{openflow.Meter(tooHigh), openflow.Output(1)}, Note: "n", Owner: "pod shop/web"}
+	k.Set(must(t, f).WithRates(openflow.Rate{ID: tooHigh, Kilobits: 1000, Burst: 250}))
+	eventually.Holds(t, "the owner is named", func() (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprint(owners), owners["pod shop/web"]
+	})
 }
 
 // TestKeeper: a bridge has the set that was given last, also after its flows were edited and after ovs-vswitchd was killed.

@@ -17,7 +17,8 @@ type Keeper struct {
 	MatchFragments bool
 	// Restored is called after flows that a third party had changed were restored. It may be nil.
 	Restored func()
-	// Applied is called after each attempt with the set and, if it failed, the reason. It may be nil.
+	// Applied is called after each attempt with the set and, if it failed, the reason: a RefusedError if a set without the flows of one owner could be applied.
+	// It may be nil.
 	Applied func(openflow.Set, error)
 
 	mu      sync.Mutex
@@ -142,7 +143,7 @@ func (k *Keeper) apply(ctx context.Context) error {
 	// Flows refer to meters: new meters must exist before, and obsolete ones are removed afterwards.
 	if err == nil && len(rates) > 0 {
 		k.metered = true
-		err = k.Bridge.addMeters(ctx, rates)
+		err = k.Bridge.addMeters(ctx, *desired)
 	}
 	restored := false
 	if err == nil {

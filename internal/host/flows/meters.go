@@ -75,13 +75,14 @@ func (b Bridge) Groups(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// addMeters adds or changes meters of the bridge. It does not change equal meters, which keep their state.
-func (b Bridge) addMeters(ctx context.Context, want []openflow.Rate) error {
+// addMeters adds or changes the meters of a set. It does not change equal meters, which keep their state. The error is a RefusedError if it is a meter of an
+// owner that Open vSwitch does not add.
+func (b Bridge) addMeters(ctx context.Context, set openflow.Set) error {
 	live, err := b.meters(ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range want {
+	for _, r := range set.Rates() {
 		verb := "add-meter"
 		if other, exists := live[r.ID]; exists {
 			if other == r {
@@ -90,6 +91,9 @@ func (b Bridge) addMeters(ctx context.Context, want []openflow.Rate) error {
 			verb = "mod-meter"
 		}
 		if _, err := b.ofctl(ctx, "", verb, "unix:"+b.management(), r.String()); err != nil {
+			if owner := set.OwnerOfMeter(r.ID); owner != "" {
+				return &RefusedError{owner, err}
+			}
 			return err
 		}
 	}

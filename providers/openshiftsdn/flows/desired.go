@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -21,6 +22,8 @@ type builder struct {
 	flows    []openflow.Flow
 	rates    []openflow.Rate
 	problems []string
+	// excessive are the owners of too many flows, with the reason.
+	excessive map[string]string
 }
 
 type (
@@ -35,12 +38,17 @@ func (b *builder) add(r *Rule, match matches, actions ...openflow.Action) {
 
 // note adds a flow with its own note.
 func (b *builder) note(r *Rule, note string, match matches, actions ...openflow.Action) {
-	b.flows = append(b.flows, openflow.Flow{Table: r.Table, Priority: r.Priority, Match: match, Actions: actions, Note: note})
+	b.owned("", r, note, match, actions...)
+}
+
+// owned adds a flow with an owner, which a node can do without if Open vSwitch refuses it.
+func (b *builder) owned(owner string, r *Rule, note string, match matches, actions ...openflow.Action) {
+	b.flows = append(b.flows, openflow.Flow{Table: r.Table, Priority: r.Priority, Match: match, Actions: actions, Note: note, Owner: owner})
 }
 
 // Desired returns the flows of a node. It returns an error only if flows contradict one another, which no input should cause.
 func Desired(in Input) (Result, error) {
-	b := &builder{Input: in}
+	b := &builder{Input: in, excessive: map[string]string{}}
 	b.sort()
 	b.dispatch()
 	b.tunnel()
@@ -57,11 +65,16 @@ func Desired(in Input) (Result, error) {
 	b.egressIPs()
 	b.multicast()
 	b.add(settingsNote, nil, openflow.Annotate(b.hash()))
+	if len(b.excessive) > 0 {
+		maps.Copy(b.excessive, in.Closed)
+		in.Closed = b.excessive
+		return Desired(in)
+	}
 	set, err := openflow.NewSet(b.flows...)
 	if err != nil {
 		return Result{}, fmt.Errorf("compute the flows of br0: %w", err)
 	}
-	return Result{Flows: set.WithRates(b.rates...), Problems: b.problems}, nil
+	return Result{Flows: set.WithRates(b.rates...), Problems: b.problems, Closed: in.Closed}, nil
 }
 
 // hash returns the hash in the note of table 253. Bridges with the same hash have the same meaning of ports and tunnels.
@@ -90,6 +103,9 @@ func (b *builder) sort() {
 	owners := map[netip.Addr]Pod{}
 	b.Pods = nil
 	for _, p := range pods {
+		if b.Closed[PodOwner(p.ID)] != "" {
+			continue
+		}
 		if other, taken := owners[p.Address]; taken {
 			b.problems = append(b.problems, fmt.Sprintf("pod %s: its address %s is that of pod %s, which keeps it", p.ID, p.Address, other.ID))
 			continue
@@ -127,6 +143,14 @@ func (b *builder) limit(p Pod, kilobits uint64, direction uint32) acts {
 	return acts{openflow.Meter(r.ID)}
 }
 
+// owner returns the owner of a flow with a bandwidth limit: Open vSwitch may refuse the meter.
+func (p Pod) owner(limit uint64) string {
+	if limit == 0 {
+		return ""
+	}
+	return PodOwner(p.ID)
+}
+
 const (
 	// Each pod has two meters.
 	toPod, fromPod uint32 = 0, 1
@@ -147,6 +171,11 @@ func sourceVNID(vnid uint32) openflow.Action { return openflow.SetRegister(regSo
 
 // isSource matches packets by the VNID of the source.
 func isSource(vnid uint32) openflow.Match { return openflow.Register(regSource, vnid, 0xffffffff) }
+
+// isDestination matches packets by the VNID of the destination.
+func isDestination(vnid uint32) openflow.Match {
+	return openflow.Register(regDestination, vnid, 0xffffffff)
+}
 
 // commit adds the flows that commit connections to connection tracking.
 func (b *builder) commit() {

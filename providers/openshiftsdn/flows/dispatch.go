@@ -56,7 +56,7 @@ func (b *builder) pods() {
 	for _, p := range b.Pods {
 		note, port, address := "pod "+p.String(), openflow.InPort(p.Port), only(p.Address)
 		b.note(podARP, note, matches{port, openflow.Is(openflow.ARP), openflow.ARPSource(address), openflow.ARPSender(p.MAC)}, sourceVNID(p.VNID), openflow.Goto(tableCommit))
-		b.note(podIP, note, matches{port, openflow.Is(openflow.IP), openflow.Source(address)},
+		b.owned(p.owner(p.Limits.Egress), podIP, note, matches{port, openflow.Is(openflow.IP), openflow.Source(address)},
 			append(b.limit(p, p.Limits.Egress, fromPod), sourceVNID(p.VNID), openflow.Goto(tableEgress))...)
 		b.note(reentry, note, matches{openflow.Is(openflow.IP), openflow.Source(address)}, sourceVNID(p.VNID), openflow.Goto(tableEgress))
 	}

@@ -66,7 +66,16 @@ type Input struct {
 	EgressIPs []EgressIP
 	// Multicast are the VNIDs in which pods may send multicast.
 	Multicast []uint32
+	// Closed are the owners of flows that Open vSwitch refuses, with the reason: NetworkPolicies allow nothing, an egress firewall drops everything, and a pod
+	// with bandwidth limits has no network.
+	Closed map[string]string
 }
+
+// PolicyOwner returns the owner of the flows of the NetworkPolicies of a namespace.
+func PolicyOwner(namespace string) string { return "NetworkPolicies of namespace " + namespace }
+
+// PodOwner returns the owner of the flows of a pod with bandwidth limits. That of the flows of an egress firewall is its name.
+func PodOwner(id netpolicy.ID) string { return "pod " + id.String() }
 
 // Peer is another node, or an external host that has a block.
 type Peer struct {
@@ -126,6 +135,8 @@ type Result struct {
 	Flows openflow.Set
 	// Problems describe objects that contradict others, each with the consequence.
 	Problems []string
+	// Closed has Input.Closed, and the owners of more flows than the node has for one.
+	Closed map[string]string
 }
 
 // RouterAddress returns the address of tun0 in a node's block: the next hop of its pods, and the source address of the node's packets to pods.

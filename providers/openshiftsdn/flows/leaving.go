@@ -41,6 +41,7 @@ func (b *builder) direct() acts {
 
 // firewall adds the rules of one firewall. VNID 0 has no egress firewall.
 func (b *builder) firewall(f Firewall) {
+	f.Closed = cmp.Or(f.Closed, b.Closed[f.Name])
 	switch {
 	case f.VNID == Global:
 		b.problems = append(b.problems, f.Name+": is ignored, since namespaces with VNID 0 have no egress firewall")
@@ -61,7 +62,7 @@ func (b *builder) firewall(f Firewall) {
 			}
 			seen[to] = true
 			at := &Rule{firewallRule.Table, firewallRule.Priority - uint16(min(i, firewallTop-1)), ""}
-			b.note(at, fmt.Sprintf("%s, rule %d: %s %s", f.Name, i, decision, to), matches{openflow.Is(openflow.IP), isSource(f.VNID), openflow.Destination(to)}, actions...)
+			b.owned(f.Name, at, fmt.Sprintf("%s, rule %d: %s %s", f.Name, i, decision, to), matches{openflow.Is(openflow.IP), isSource(f.VNID), openflow.Destination(to)}, actions...)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,16 +22,16 @@ func (b *builder) ingress() {
 	switch b.Mode {
 	case Multitenant:
 		b.add(ingressGlobal, matches{isSource(Global)}, deliver)
-		b.add(ingressGlobal, matches{openflow.Register(regDestination, Global, 0xffffffff)}, deliver)
+		b.add(ingressGlobal, matches{isDestination(Global)}, deliver)
 		for _, p := range b.Pods {
-			b.add(ingressSameVNID, matches{isSource(p.VNID), openflow.Register(regDestination, p.VNID, 0xffffffff)}, deliver)
+			b.add(ingressSameVNID, matches{isSource(p.VNID), isDestination(p.VNID)}, deliver)
 		}
 		b.add(ingressDenied, nil)
 	case NetworkPolicy:
 		b.add(ingressReply, matches{ip, openflow.ConnectionState("+trk+rpl")}, deliver)
 		d := direction{
 			b: b, word: "ingress", allowed: ingressAllowed, conjunction: ingressConjunction, isolated: ingressIsolated, pass: deliver,
-			pod: openflow.Destination, peer: openflow.Source, of: func(p netpolicy.Policy) *netpolicy.Direction { return p.Ingress }, byVNID: true,
+			pod: openflow.Destination, peer: openflow.Source, of: func(p netpolicy.Policy) *netpolicy.Direction { return p.Ingress }, byVNID: true, vnid: isDestination,
 		}
 		d.policies()
 		b.add(ingressOpen, nil, deliver)
@@ -48,7 +49,7 @@ func (b *builder) egress() {
 		b.add(egressService, matches{ip, openflow.Destination(b.ServiceNetwork)}, pass)
 		d := direction{
 			b: b, word: "egress", allowed: egressAllowed, conjunction: egressConjunction, isolated: egressIsolated, pass: pass,
-			pod: openflow.Source, peer: openflow.Destination, of: func(p netpolicy.Policy) *netpolicy.Direction { return p.Egress },
+			pod: openflow.Source, peer: openflow.Destination, of: func(p netpolicy.Policy) *netpolicy.Direction { return p.Egress }, vnid: isSource,
 		}
 		d.policies()
 	}
@@ -64,59 +65,115 @@ type direction struct {
 	pass openflow.Action
 	// pod and peer match a packet by the address of the pod or the peer.
 	pod, peer func(netip.Prefix) openflow.Match
-	of        func(netpolicy.Policy) *netpolicy.Direction
+	// vnid matches a packet by the VNID of the pod.
+	vnid func(uint32) openflow.Match
+	of   func(netpolicy.Policy) *netpolicy.Direction
 	// byVNID is true where the VNID of the peer is known.
 	byVNID bool
 
-	// dimensions are the actions of conjunction flows by match: a packet matches one flow only, which needs the actions of all conjunctions.
-	dimensions map[string]*dimension
-	ids        map[uint32]bool
+	local map[netpolicy.ID]Pod
+	ids   map[uint32]bool
 }
 
-type dimension struct {
-	match   matches
-	actions acts
-}
-
+// policies adds the policies namespace by namespace. Namespaces share no flow, so that none can have more policies than a flow of another one has room for.
 func (d *direction) policies() {
-	d.dimensions, d.ids = map[string]*dimension{}, map[uint32]bool{}
-	local := map[netpolicy.ID]netip.Addr{}
+	d.local, d.ids = map[netpolicy.ID]Pod{}, map[uint32]bool{}
 	for _, p := range d.b.Pods {
-		local[p.ID] = p.Address
+		d.local[p.ID] = p
 	}
+	policies := slices.SortedFunc(slices.Values(d.b.Policies), func(x, y netpolicy.Policy) int { return x.Compare(y.ID) })
+	for len(policies) > 0 {
+		n := slices.IndexFunc(policies, func(p netpolicy.Policy) bool { return p.Namespace != policies[0].Namespace })
+		if n < 0 {
+			n = len(policies)
+		}
+		d.namespace(policies[0].Namespace, policies[:n])
+		policies = policies[n:]
+	}
+}
+
+// namespace adds the policies of a namespace. If they are closed, they isolate pods and allow nothing.
+func (d *direction) namespace(name string, policies []netpolicy.Policy) {
+	g := &group{direction: d, owner: PolicyOwner(name)}
+	closed := d.b.Closed[g.owner]
 	isolated := map[netpolicy.ID][]string{}
-	for _, policy := range slices.SortedFunc(slices.Values(d.b.Policies), func(x, y netpolicy.Policy) int { return x.Compare(y.ID) }) {
+	for _, policy := range policies {
 		rules := d.of(policy)
-		pods := slices.DeleteFunc(slices.Clone(policy.Pods), func(id netpolicy.ID) bool { return !local[id].IsValid() })
+		pods := slices.DeleteFunc(slices.Clone(policy.Pods), func(id netpolicy.ID) bool { return !d.local[id].Address.IsValid() })
 		if rules == nil || len(pods) == 0 {
 			continue
 		}
 		for _, id := range pods {
 			isolated[id] = append(isolated[id], policy.String())
 		}
+		g.vnid = d.vnid(d.local[pods[0]].VNID)
 		for _, rule := range rules.Rules {
-			d.rule(policy, rule, pods, local)
+			if closed == "" && g.size <= mostParts {
+				g.rule(policy, rule, pods)
+			}
 		}
 	}
+	if g.size > mostParts {
+		d.b.excessive[g.owner] = fmt.Sprintf("their rules have more than %d pods, peers and ports for the pods of one node", mostParts)
+		return
+	}
+	g.add()
 	for id, names := range isolated {
 		note := fmt.Sprintf("pod %s: no %s rule of NetworkPolicy %s allows it", id, d.word, strings.Join(names, ", "))
-		d.b.note(d.isolated, note, matches{openflow.Is(openflow.IP), d.pod(only(local[id]))})
-	}
-	for _, one := range d.dimensions {
-		slices.Sort(one.actions)
-		d.b.add(d.conjunction, one.match, one.actions...)
+		if closed != "" {
+			note = fmt.Sprintf("pod %s: the %s allow nothing: %s", id, g.owner, closed)
+		}
+		d.b.note(d.isolated, note, matches{openflow.Is(openflow.IP), d.pod(only(d.local[id].Address))})
 	}
 }
 
-// rule adds one rule for the selected pods of the node. Named ports that resolve differently are separate rules.
-func (d *direction) rule(policy netpolicy.Policy, rule netpolicy.Rule, pods []netpolicy.ID, local map[netpolicy.ID]netip.Addr) {
-	name := fmt.Sprintf("NetworkPolicy %s, %s rule %d", policy.ID, d.word, rule.Index)
-	var selected []matches
-	for _, id := range pods {
-		selected = append(selected, matches{openflow.Is(openflow.IP), d.pod(only(local[id]))})
+const (
+	// mostActions is the number of conjunctions of which one flow is a part. Each takes 16 bytes of the flow's actions, which have less than 64 KiB.
+	mostActions = 4000
+	// mostParts is the number of pods, peers and ports in the rules of a namespace for the pods of one node. It limits the time in which the flows of other
+	// namespaces are not changed.
+	mostParts = 100000
+)
+
+// group has the flows of the policies of a namespace in one direction.
+type group struct {
+	*direction
+	owner string
+	// vnid matches a packet by the VNID of the namespace's pods.
+	vnid openflow.Match
+	// size is the number of pods, peers and ports of all rules.
+	size  int
+	flows []openflow.Flow
+	// levels are the parts of conjunctions by match: a packet matches one of the flows with a match, which needs the actions of all conjunctions. The
+	// conjunctions of each level have a priority of their own, so that there is room for any number.
+	levels []map[string]*part
+}
+
+type part struct {
+	match   matches
+	actions map[openflow.Action]bool
+}
+
+// append adds a flow with a priority that is lower by the level.
+func (g *group) append(r *Rule, level int, note string, match matches, actions ...openflow.Action) {
+	g.flows = append(g.flows, openflow.Flow{Table: r.Table, Priority: r.Priority - uint16(level), Match: match, Actions: actions, Note: note, Owner: g.owner})
+}
+
+// add adds the flows of the group to those of the node.
+func (g *group) add() {
+	for level, parts := range g.levels {
+		for _, p := range parts {
+			g.append(g.conjunction, level, g.owner+": pods, peers and ports of their rules", p.match, slices.Sorted(maps.Keys(p.actions))...)
+		}
 	}
+	g.b.flows = append(g.b.flows, g.flows...)
+}
+
+// rule adds one rule for the selected pods of the node. Named ports that resolve differently are separate rules.
+func (g *group) rule(policy netpolicy.Policy, rule netpolicy.Rule, pods []netpolicy.ID) {
+	name := fmt.Sprintf("NetworkPolicy %s, %s rule %d", policy.ID, g.word, rule.Index)
 	if rule.Ports == nil {
-		d.conjunct(name, "", selected, d.peers(rule.Peers), nil)
+		g.conjunct(name, "", g.selected(pods), g.peers(rule.Peers), nil)
 		return
 	}
 	var everywhere []netpolicy.Port
@@ -124,43 +181,47 @@ func (d *direction) rule(policy netpolicy.Policy, rule netpolicy.Rule, pods []ne
 		if port.Destinations == nil {
 			everywhere = append(everywhere, port)
 		} else {
-			d.named(name, rule, port, pods, local)
+			g.named(name, rule, port, pods)
 		}
 	}
 	if len(everywhere) > 0 {
-		d.conjunct(name, "", selected, d.peers(rule.Peers), portMatches(everywhere))
+		g.conjunct(name, "", g.selected(pods), g.peers(rule.Peers), g.ports(everywhere))
 	}
+}
+
+// selected returns the matches of pods of the node.
+func (g *group) selected(pods []netpolicy.ID) []matches {
+	var out []matches
+	for _, id := range pods {
+		out = append(out, matches{openflow.Is(openflow.IP), g.pod(only(g.local[id].Address))})
+	}
+	return out
 }
 
 // named adds a named port of some destinations: selected pods for ingress, peers for egress.
-func (d *direction) named(name string, rule netpolicy.Rule, port netpolicy.Port, pods []netpolicy.ID, local map[netpolicy.ID]netip.Addr) {
-	suffix := fmt.Sprintf("%s %d", port.Protocol, port.First)
-	if d.byVNID {
-		var selected []matches
-		for _, id := range pods {
-			if slices.Contains(port.Destinations, id) {
-				selected = append(selected, matches{openflow.Is(openflow.IP), d.pod(only(local[id]))})
-			}
-		}
-		d.conjunct(name, suffix, selected, d.peers(rule.Peers), portMatches([]netpolicy.Port{port}))
+func (g *group) named(name string, rule netpolicy.Rule, port netpolicy.Port, pods []netpolicy.ID) {
+	suffix, ports := fmt.Sprintf("%s %d", port.Protocol, port.First), g.ports([]netpolicy.Port{port})
+	if g.byVNID {
+		has := slices.DeleteFunc(slices.Clone(pods), func(id netpolicy.ID) bool { return !slices.Contains(port.Destinations, id) })
+		g.conjunct(name, suffix, g.selected(has), g.peers(rule.Peers), ports)
 		return
 	}
-	var selected, peers []matches
-	for _, id := range pods {
-		selected = append(selected, matches{openflow.Is(openflow.IP), d.pod(only(local[id]))})
-	}
+	var peers []matches
 	for _, id := range port.Destinations {
-		for _, a := range d.b.Addresses[id] {
+		for _, a := range g.b.Addresses[id] {
 			if a.Is4() && rule.Peers.Includes(netpolicy.End{Pod: id, Address: a}) {
-				peers = append(peers, matches{openflow.Is(openflow.IP), d.peer(only(a))})
+				peers = append(peers, g.own(openflow.Is(openflow.IP), g.peer(only(a))))
 			}
 		}
 	}
-	d.conjunct(name, suffix, selected, &peers, portMatches([]netpolicy.Port{port}))
+	g.conjunct(name, suffix, g.selected(pods), &peers, ports)
 }
 
+// own returns a match for packets of or to pods of the namespace.
+func (g *group) own(more ...openflow.Match) matches { return append(more, g.vnid) }
+
 // peers returns the matches of peers, nil for all. Pods of a namespace that is matched by VNID are omitted.
-func (d *direction) peers(p *netpolicy.Peers) *[]matches {
+func (g *group) peers(p *netpolicy.Peers) *[]matches {
 	if p == nil {
 		return nil
 	}
@@ -168,28 +229,28 @@ func (d *direction) peers(p *netpolicy.Peers) *[]matches {
 	byVNID := map[string]bool{}
 	for _, ns := range p.Namespaces {
 		// VNID 0 also has nodes and clients outside the cluster: its pods are matched individually.
-		if vnid, known := d.b.VNIDs[ns]; d.byVNID && known && vnid != Global {
+		if vnid, known := g.b.VNIDs[ns]; g.byVNID && known && vnid != Global {
 			byVNID[ns] = true
-			out = append(out, matches{openflow.Is(openflow.IP), isSource(vnid)})
+			out = append(out, g.own(openflow.Is(openflow.IP), isSource(vnid)))
 		}
 	}
 	for _, id := range p.Pods {
-		if host, ok := d.b.Hosts[id]; ok && d.byVNID {
-			out = append(out, matches{openflow.Is(openflow.IP), d.peer(only(host))})
+		if host, ok := g.b.Hosts[id]; ok && g.byVNID {
+			out = append(out, g.own(openflow.Is(openflow.IP), g.peer(only(host))))
 			continue
 		}
 		if byVNID[id.Namespace] {
 			continue
 		}
-		for _, a := range d.b.Addresses[id] {
+		for _, a := range g.b.Addresses[id] {
 			if a.Is4() {
-				out = append(out, matches{openflow.Is(openflow.IP), d.peer(only(a))})
+				out = append(out, g.own(openflow.Is(openflow.IP), g.peer(only(a))))
 			}
 		}
 	}
 	for _, block := range p.Blocks {
-		for _, part := range parts(block) {
-			out = append(out, matches{openflow.Is(openflow.IP), d.peer(part)})
+		for _, part := range Parts(block) {
+			out = append(out, g.own(openflow.Is(openflow.IP), g.peer(part)))
 		}
 	}
 	return &out
@@ -197,7 +258,7 @@ func (d *direction) peers(p *netpolicy.Peers) *[]matches {
 
 // conjunct adds the flows of a rule: one for each pod, peer and port, which are the dimensions of a conjunction. A nil dimension matches everything; an empty
 // one matches nothing.
-func (d *direction) conjunct(name, suffix string, pods []matches, peers *[]matches, ports []matches) {
+func (g *group) conjunct(name, suffix string, pods []matches, peers *[]matches, ports []matches) {
 	dimensions := [][]matches{pods}
 	if peers != nil {
 		dimensions = append(dimensions, *peers)
@@ -209,30 +270,43 @@ func (d *direction) conjunct(name, suffix string, pods []matches, peers *[]match
 		if len(one) == 0 {
 			return
 		}
+		g.size += len(one)
 	}
 	if len(dimensions) == 1 {
 		for _, match := range pods {
-			d.b.add(d.allowed, match, d.pass)
+			g.append(g.allowed, 0, g.allowed.Text, match, g.pass)
 		}
 		return
 	}
-	id := d.id(name + " " + suffix)
-	d.b.note(d.conjunction, name, matches{openflow.Is(openflow.IP), openflow.ConjunctionID(id)}, d.pass)
+	keys := make([][]string, len(dimensions))
 	for i, one := range dimensions {
 		for _, match := range one {
-			d.dimension(match, openflow.Conjunction(id, i+1, len(dimensions)))
+			keys[i] = append(keys[i], openflow.Flow{Match: match}.String())
+		}
+	}
+	id, level := g.id(name+" "+suffix), g.level(slices.Concat(keys...))
+	g.append(g.conjunction, level, name, matches{openflow.Is(openflow.IP), openflow.ConjunctionID(id)}, g.pass)
+	for i, one := range dimensions {
+		action := openflow.Conjunction(id, i+1, len(dimensions))
+		for j, match := range one {
+			key := keys[i][j]
+			if g.levels[level][key] == nil {
+				g.levels[level][key] = &part{match, map[openflow.Action]bool{}}
+			}
+			g.levels[level][key].actions[action] = true
 		}
 	}
 }
 
-func (d *direction) dimension(match matches, action openflow.Action) {
-	key := openflow.Flow{Match: match}.String()
-	if d.dimensions[key] == nil {
-		d.dimensions[key] = &dimension{match: match}
+// level returns the first level in which all matches have room for a conjunction.
+func (g *group) level(keys []string) int {
+	for i, parts := range g.levels {
+		if !slices.ContainsFunc(keys, func(key string) bool { return parts[key] != nil && len(parts[key].actions) >= mostActions }) {
+			return i
+		}
 	}
-	if one := d.dimensions[key]; !slices.Contains(one.actions, action) {
-		one.actions = append(one.actions, action)
-	}
+	g.levels = append(g.levels, map[string]*part{})
+	return len(g.levels) - 1
 }
 
 // id returns the number of a conjunction. It is derived from the rule, so that a restarted agent changes no flows, except for the rare hash collision.
@@ -247,9 +321,9 @@ func (d *direction) id(name string) uint32 {
 
 var protocols = map[corev1.Protocol]openflow.Protocol{corev1.ProtocolTCP: openflow.TCP, corev1.ProtocolUDP: openflow.UDP, corev1.ProtocolSCTP: openflow.SCTP}
 
-// portMatches returns the matches of ports: masks that cover the ranges, and later fragments, which have no ports. Later fragments pass if any port of their
+// ports returns the matches of ports: masks that cover the ranges, and later fragments, which have no ports. Later fragments pass if any port of their
 // protocol is allowed; without the first fragment they are never reassembled.
-func portMatches(ports []netpolicy.Port) []matches {
+func (g *group) ports(ports []netpolicy.Port) []matches {
 	out := []matches{}
 	for _, p := range ports {
 		protocol, known := protocols[p.Protocol]
@@ -257,19 +331,19 @@ func portMatches(ports []netpolicy.Port) []matches {
 			continue
 		}
 		if p.First <= 1 && p.Last == 65535 {
-			out = append(out, matches{openflow.Is(protocol)})
+			out = append(out, g.own(openflow.Is(protocol)))
 			continue
 		}
-		out = append(out, matches{openflow.Is(protocol), openflow.LaterFragments()})
+		out = append(out, g.own(openflow.Is(protocol), openflow.LaterFragments()))
 		for _, mask := range openflow.Ports(p.First, p.Last) {
-			out = append(out, matches{openflow.Is(protocol), openflow.DestinationPort(mask)})
+			out = append(out, g.own(openflow.Is(protocol), openflow.DestinationPort(mask)))
 		}
 	}
 	return out
 }
 
-// parts returns the prefixes that cover a block without its exceptions. It is nil for IPv6 blocks.
-func parts(block netpolicy.Block) []netip.Prefix {
+// Parts returns the prefixes that cover a block without its exceptions. It is nil for IPv6 blocks.
+func Parts(block netpolicy.Block) []netip.Prefix {
 	if !block.CIDR.Addr().Is4() {
 		return nil
 	}

@@ -49,7 +49,7 @@ func (b *builder) services() {
 
 func (b *builder) local() {
 	for _, p := range b.Pods {
-		b.note(localPod, "pod "+p.String(), matches{openflow.Is(openflow.IP), openflow.Destination(only(p.Address))},
+		b.owned(p.owner(p.Limits.Ingress), localPod, "pod "+p.String(), matches{openflow.Is(openflow.IP), openflow.Destination(only(p.Address))},
 			append(b.limit(p, p.Limits.Ingress, toPod), openflow.SetRegister(regDestination, p.VNID), openflow.SetRegister(regPort, p.Port), openflow.Goto(tableIngress))...)
 	}
 	b.add(noLocalPod, nil)

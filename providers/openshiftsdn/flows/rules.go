@@ -21,6 +21,7 @@ const (
 	tableEgressNode uint8 = 102
 	tableMulticast  uint8 = 110
 	tableSpread     uint8 = 111
+	tableCopies     uint8 = 112
 	tableDistribute uint8 = 120
 	tableNote       uint8 = 253
 )
@@ -31,6 +32,7 @@ const (
 	regDestination = 1
 	regPort        = 2
 	regSlot        = 3
+	regGroup       = 4
 )
 
 // Table documents a table of br0.
@@ -59,7 +61,8 @@ var Tables = []Table{
 	{tableEgressIP, "The node by which the packet leaves, and the address with which it does."},
 	{tableEgressNode, "Which of the nodes that have egress IPs of a VNID sends the packet. A node that fails changes the choice for its own connections only."},
 	{tableMulticast, "Whether a pod may send multicast."},
-	{tableSpread, "Copies of multicast packets to all other nodes."},
+	{tableSpread, "Copies of multicast packets to all other nodes, group by group: one flow cannot name thousands of nodes. Without multicast the table is empty."},
+	{tableCopies, "Copies of multicast packets to the nodes of one group."},
 	{tableDistribute, "Copies of multicast packets to the pods of this node with the same VNID."},
 	{tableNote, "No packet comes here. The table has one flow with a hash of the settings for which the bridge was made."},
 }
@@ -76,6 +79,7 @@ var Registers = []Register{
 	{regDestination, "VNID of the destination, a pod of this node."},
 	{regPort, "Port of the destination, a pod of this node."},
 	{regSlot, "Number of the connection, 0 to 63, by which one of several egress IPs is chosen."},
+	{regGroup, "Number of the group of nodes to which a multicast packet is copied."},
 }
 
 // Rule is a kind of flow.
@@ -110,6 +114,7 @@ var Rules = []*Rule{
 	egressSlot, egressNoSlot,
 	multicastAllowed, multicastDenied,
 	spread,
+	spreadGroup,
 	distribute, distributeNone,
 	settingsNote,
 }
@@ -145,7 +150,7 @@ var (
 	egressReply       = &Rule{tableEgress, 250, "answers pass"}
 	egressService     = &Rule{tableEgress, 200, "policies apply to packets to Services after their translation"}
 	egressAllowed     = &Rule{tableEgress, 151, "a rule of a policy for every peer and port"}
-	egressConjunction = &Rule{tableEgress, 150, "rules of policies as conjunctions: pods, peers, ports"}
+	egressConjunction = &Rule{tableEgress, 150, "rules of policies as conjunctions: pods, peers, ports; of each namespace, the next 4,000 rules with one of these have a priority less"}
 	egressIsolated    = &Rule{tableEgress, 100, "pods that a policy isolates"}
 	egressDefault     = &Rule{tableEgress, 0, "no policy isolates the pod"}
 
@@ -185,7 +190,7 @@ var (
 	ingressReply       = &Rule{tableIngress, 200, "answers pass"}
 	ingressGlobal      = &Rule{tableIngress, 200, "VNID 0 reaches all pods, and all reach it"}
 	ingressAllowed     = &Rule{tableIngress, 151, "a rule of a policy for every peer and port"}
-	ingressConjunction = &Rule{tableIngress, 150, "rules of policies as conjunctions: pods, peers, ports"}
+	ingressConjunction = &Rule{tableIngress, 150, "rules of policies as conjunctions: pods, peers, ports; of each namespace, the next 4,000 rules with one of these have a priority less"}
 	ingressSameVNID    = &Rule{tableIngress, 100, "equal VNIDs"}
 	ingressIsolated    = &Rule{tableIngress, 100, "pods that a policy isolates"}
 	ingressOpen        = &Rule{tableIngress, 50, "nothing isolates the pod"}
@@ -216,7 +221,8 @@ var (
 
 	multicastAllowed = &Rule{tableMulticast, 100, "the VNID may use multicast"}
 	multicastDenied  = &Rule{tableMulticast, 0, "multicast is not enabled for the namespace"}
-	spread           = &Rule{tableSpread, 0, "a copy for each other node"}
+	spread           = &Rule{tableSpread, 0, "copies for each group of nodes, then for the pods of this node"}
+	spreadGroup      = &Rule{tableCopies, 100, "a copy for each node of the group"}
 	distribute       = &Rule{tableDistribute, 100, "a copy for each pod of the VNID; the sender gets none"}
 	distributeNone   = &Rule{tableDistribute, 0, "no pod of this node has multicast enabled in the VNID"}
 

@@ -119,6 +119,8 @@ type daemon struct {
 	// claims and nodes are the input of the last computation of flows.
 	claims []egressip.Claim
 	nodes  []netip.Addr
+	// refused are the flows that Open vSwitch refuses.
+	refused refusedFlows
 	// flowsErr is the error of the last application of flows.
 	flowsErr atomic.Pointer[error]
 	// inputsReady is true once all inputs of this process' first flows are known. programmed is true once those flows are applied.
@@ -150,7 +152,9 @@ func Run(ctx context.Context, o Options) error {
 		d.unidler = newUnidler(client, o.Node, o.Log, func(err error) { d.board.Note(topicIdling, err) }, d.repairs.Made)
 	}
 	if o.Config.Mode != agentconfig.Subnet {
-		d.outside = newTableController(d.repairs.Made, func(err error) { d.board.Note(topicOutside, err) })
+		d.outside = newTableController(d.repairs.Made, func(err error) { d.board.Note(topicOutside, err) }, func(closed map[string]string) {
+			d.reporter.Report(topicOutside, closedProblems(d.snapshot(), closed))
+		})
 	}
 	d.metrics = newMetrics(o.Version, d)
 	d.vswitch = ovs.NewDatabase(switchSocket(o.Config), d.databaseChanged, func(err error) { d.board.Note(topicSwitch, err) })
@@ -333,6 +337,9 @@ func (d *daemon) writeConfiguration() error {
 // applied records the result of applying flows.
 func (d *daemon) applied(set openflow.Set, err error) {
 	if err != nil {
+		if d.refused.record(set, err) {
+			d.reprogram.Fire()
+		}
 		d.flowsErr.Store(&err)
 		d.metrics.operations.WithLabelValues("failure").Inc()
 		d.board.Note(topicFlows, err)

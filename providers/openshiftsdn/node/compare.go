@@ -20,7 +20,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
-	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
 const (
@@ -67,7 +66,7 @@ func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 	if err != nil {
 		return agentconfig.Comparison{}, err
 	}
-	result, err := flows.Desired(want.Input)
+	result, err := d.compute(&want)
 	if err != nil {
 		return agentconfig.Comparison{}, err
 	}

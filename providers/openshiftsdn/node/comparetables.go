@@ -71,25 +71,25 @@ func outsideOwners(in flows.Input, pods map[string]string) map[string]string {
 	for address, pod := range pods {
 		owners[address] = pod
 	}
-	firewalls := firewallChains(in)
-	for _, f := range in.Firewalls {
-		if rules := firewalls[f.VNID]; rules != nil {
-			owners["firewall-"+nameOf(rules)] = f.Name
+	for _, f := range firewallChains(in) {
+		owners[f.name] = f.owner
+	}
+	allowed := policyChains(in)
+	for _, p := range in.Policies {
+		if c, exists := allowed[p.ID]; exists {
+			owners[c.name] = "NetworkPolicy " + p.ID.String()
 		}
 	}
 	for _, pod := range in.Pods {
-		rules := policyRules(in, pod.ID)
-		if rules == nil {
+		of := isolating(in, pod.ID)
+		if len(of) == 0 {
 			continue
 		}
 		var names []string
-		for _, p := range in.Policies {
-			if p.Egress != nil && slices.Contains(p.Pods, pod.ID) {
-				names = append(names, "NetworkPolicy "+p.ID.String())
-			}
+		for _, p := range of {
+			names = append(names, "NetworkPolicy "+p.String())
 		}
-		slices.Sort(names)
-		owners["policy-"+nameOf(rules)] = strings.Join(names, ", ")
+		owners[policyPrefix+nameOf(podRules(of, allowed))] = strings.Join(names, ", ")
 	}
 	return owners
 }

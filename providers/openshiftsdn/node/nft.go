@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,6 +48,8 @@ type nftTable struct {
 	chains      []chain
 	// recreate replaces the table itself, not only its content: a chain of a replaced interface cannot be reused.
 	recreate bool
+	// owners are the owners of chains that can be closed if the kernel refuses their rules, by the name of the chain.
+	owners map[string]string
 }
 
 // title returns the name of the table in nft's notation.
@@ -78,6 +82,15 @@ func (c collection) definition() knftables.Object {
 
 // apply replaces the table atomically.
 func (t nftTable) apply(ctx context.Context) error {
+	return t.write(ctx, knftables.Interface.Run)
+}
+
+// check returns the error that apply would return, and changes nothing.
+func (t nftTable) check(ctx context.Context) error {
+	return t.write(ctx, knftables.Interface.Check)
+}
+
+func (t nftTable) write(ctx context.Context, run func(knftables.Interface, context.Context, *knftables.Transaction) error) error {
 	nft, err := knftables.New(t.family, t.name)
 	if err != nil {
 		return fmt.Errorf("use nftables: %w", err)
@@ -116,10 +129,55 @@ func (t nftTable) apply(ctx context.Context) error {
 			tx.Add(&knftables.Rule{Chain: c.name, Rule: rule})
 		}
 	}
-	if err := nft.Run(ctx, tx); err != nil {
+	if err := run(nft, ctx, tx); err != nil {
 		return fmt.Errorf("write the rules of %s: %w", t.title(), err)
 	}
 	return nil
+}
+
+// closing returns the table with chains that drop everything.
+func (t nftTable) closing(names map[string]bool) nftTable {
+	t.chains = slices.Clone(t.chains)
+	for i, c := range t.chains {
+		if names[c.name] {
+			t.chains[i].rules = []string{"drop"}
+		}
+	}
+	return t
+}
+
+// refused returns the chains with owners whose rules the kernel refuses, with the errors. It changes nothing.
+func (t nftTable) refused(ctx context.Context) (map[string]error, error) {
+	owned := slices.Sorted(maps.Keys(t.owners))
+	// check tries the table with some of the chains, and all others closed.
+	check := func(open []string) error {
+		names := map[string]bool{}
+		for _, name := range owned {
+			names[name] = !slices.Contains(open, name)
+		}
+		return t.closing(names).check(ctx)
+	}
+	if err := check(nil); err != nil {
+		return nil, err
+	}
+	out := map[string]error{}
+	var search func([]string)
+	search = func(names []string) {
+		if len(names) == 0 {
+			return
+		}
+		err := check(names)
+		switch {
+		case err == nil:
+		case len(names) == 1:
+			out[names[0]] = err
+		default:
+			search(names[:len(names)/2])
+			search(names[len(names)/2:])
+		}
+	}
+	search(owned)
+	return out, nil
 }
 
 // removeTable removes a table if it exists.

@@ -1,9 +1,12 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,42 +29,58 @@ const (
 	outsideTable = "openshift-sdn-outside"
 	// policyMap and firewallMap map pods to their chains.
 	policyMap, firewallMap = "policies", "firewalls"
+	// Chains of pods that policies isolate, of the policies, and of egress firewalls have these prefixes.
+	policyPrefix, allowPrefix, firewallPrefix = "policy-", "allow-", "firewall-"
 )
 
 // outsideRules returns the egress rules of NetworkPolicies and EgressNetworkPolicies for the node's pods. The destinations are never pods, so that only rules
-// with address ranges or for all peers apply, as in the flows for packets without a Service.
+// with address ranges or for all peers apply, as in the flows for packets without a Service. Each policy has one chain, which the chains of its pods jump to, so
+// that the table grows with pods plus rules.
 func outsideRules(in flows.Input) nftTable {
 	policies := collection{name: policyMap, kind: "ipv4_addr : verdict", isMap: true}
 	firewalls := collection{name: firewallMap, kind: "ipv4_addr : verdict", isMap: true}
+	out := nftTable{family: knftables.IPv4Family, name: outsideTable, recreate: true, owners: map[string]string{}}
 	chains := map[string]chain{}
-	jump := func(to *collection, pod netip.Addr, prefix string, rules []string) {
-		c := chain{name: prefix + nameOf(rules), rules: rules}
-		chains[c.name] = c
-		to.elements = append(to.elements, element{[]string{pod.String()}, []string{"jump " + c.name}})
+	add := func(name, owner string, rules []string) {
+		chains[name] = chain{name: name, rules: rules}
+		if owner != "" {
+			out.owners[name] = owner
+		}
+	}
+	jump := func(to *collection, pod netip.Addr, name string) {
+		to.elements = append(to.elements, element{[]string{pod.String()}, []string{"jump " + name}})
 	}
 	closed := firewallChains(in)
+	allowed := policyChains(in)
 	seen := map[netip.Addr]bool{}
 	for _, p := range slices.SortedFunc(slices.Values(in.Pods), func(a, b flows.Pod) int { return a.Address.Compare(b.Address) }) {
 		if seen[p.Address] { // the flows report it
 			continue
 		}
 		seen[p.Address] = true
-		if rules := policyRules(in, p.ID); rules != nil {
-			jump(&policies, p.Address, "policy-", rules)
+		if of := isolating(in, p.ID); len(of) > 0 {
+			for _, policy := range of {
+				if c := allowed[policy]; len(c.rules) > 0 {
+					add(c.name, flows.PolicyOwner(policy.Namespace), c.rules)
+				}
+			}
+			rules := podRules(of, allowed)
+			name := policyPrefix + nameOf(rules)
+			add(name, "", rules)
+			jump(&policies, p.Address, name)
 		}
-		if rules := closed[p.VNID]; rules != nil {
-			jump(&firewalls, p.Address, "firewall-", rules)
+		if f, exists := closed[p.VNID]; exists {
+			add(f.name, f.owner, f.rules)
+			jump(&firewalls, p.Address, f.name)
 		}
 	}
-	out := nftTable{family: knftables.IPv4Family, name: outsideTable, recreate: true, collections: []collection{policies, firewalls}}
-	for _, c := range chains {
-		out.chains = append(out.chains, c)
-	}
-	slices.SortFunc(out.chains, func(a, b chain) int { return strings.Compare(a.name, b.name) })
+	out.collections = []collection{policies, firewalls}
+	out.chains = slices.SortedFunc(maps.Values(chains), func(a, b chain) int { return strings.Compare(a.name, b.name) })
 	const translated = "ct direction original ct status dnat goto evaluate"
 	tun0 := agentconfig.Tunnel
 	out.chains = append(out.chains,
-		chain{name: "evaluate", rules: []string{"ip saddr vmap @" + policyMap, "ip saddr vmap @" + firewallMap}},
+		// Rules of policies accept, so that firewalls come first.
+		chain{name: "evaluate", rules: []string{"ip saddr vmap @" + firewallMap, "ip saddr vmap @" + policyMap}},
 		chain{"forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority, "", []string{knftables.Concat("iifname", tun0, "oifname !=", tun0, translated)}},
 		// Connections whose endpoint is this node.
 		chain{"input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority, "", []string{knftables.Concat("iifname", tun0, translated)}},
@@ -75,38 +94,65 @@ func nameOf(rules []string) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// policyRules returns the rules of a pod; nil if no policy isolates it.
-func policyRules(in flows.Input, pod netpolicy.ID) []string {
+// isolating returns the policies that isolate a pod, sorted.
+func isolating(in flows.Input, pod netpolicy.ID) []netpolicy.ID {
 	if in.Mode != flows.NetworkPolicy {
 		return nil
 	}
-	var out []string
-	isolated := false
+	var out []netpolicy.ID
 	for _, p := range in.Policies {
-		if p.Egress == nil || !slices.Contains(p.Pods, pod) {
-			continue
-		}
-		isolated = true
-		for _, rule := range p.Egress.Rules {
-			out = append(out, allowedRules(rule)...)
+		if p.Egress != nil && slices.Contains(p.Pods, pod) {
+			out = append(out, p.ID)
 		}
 	}
-	if !isolated {
-		return nil
+	slices.SortFunc(out, netpolicy.ID.Compare)
+	return out
+}
+
+// policyChains returns a chain for each policy, with the rules that accept packets. That of a closed policy has none.
+func policyChains(in flows.Input) map[netpolicy.ID]chain {
+	out := map[netpolicy.ID]chain{}
+	for _, p := range in.Policies {
+		if p.Egress == nil || in.Closed[flows.PolicyOwner(p.Namespace)] != "" {
+			continue
+		}
+		var rules []string
+		for _, rule := range p.Egress.Rules {
+			rules = append(rules, allowedRules(rule)...)
+		}
+		slices.Sort(rules)
+		rules = slices.Compact(rules)
+		// Namespaces share no chain, since one may be closed.
+		out[p.ID] = chain{name: allowPrefix + nameOf(append([]string{p.Namespace}, rules...)), rules: rules}
+	}
+	return out
+}
+
+// podRules returns the rules of a pod that policies isolate.
+func podRules(of []netpolicy.ID, allowed map[netpolicy.ID]chain) []string {
+	var out []string
+	for _, policy := range of {
+		if c := allowed[policy]; len(c.rules) > 0 {
+			out = append(out, "jump "+c.name)
+		}
 	}
 	slices.Sort(out)
 	return append(slices.Compact(out), "drop")
 }
 
-// allowedRules returns the nftables rules of a policy rule: one for each combination of address range and ports.
+// allowedRules returns the nftables rules of a policy rule: one for each protocol, with sets of address ranges and ports.
 func allowedRules(rule netpolicy.Rule) []string {
-	destinations := []string{""}
+	destinations := ""
 	if rule.Peers != nil {
-		destinations = nil
+		var prefixes []netip.Prefix
 		for _, b := range rule.Peers.Blocks {
-			if b.CIDR.Addr().Is4() {
-				destinations = append(destinations, blockMatch(b))
-			}
+			prefixes = append(prefixes, flows.Parts(b)...)
+		}
+		if prefixes = disjoint(prefixes); len(prefixes) == 0 {
+			return nil
+		}
+		if prefixes[0].Bits() > 0 {
+			destinations = "ip daddr " + setOf(prefixes)
 		}
 	}
 	ports := []string{""}
@@ -114,43 +160,92 @@ func allowedRules(rule netpolicy.Rule) []string {
 		ports = portRules(rule.Ports)
 	}
 	var out []string
-	for _, d := range destinations {
-		for _, p := range ports {
-			out = append(out, strings.Join(strings.Fields(d+" "+p+" return"), " "))
-		}
-	}
-	return out
-}
-
-func blockMatch(b netpolicy.Block) string {
-	out := "ip daddr " + b.CIDR.Masked().String()
-	for _, e := range b.Except {
-		out += " ip daddr != " + e.Masked().String()
-	}
-	return out
-}
-
-// portRules returns one match for each port. Named ports are omitted, since only pods have them.
-func portRules(ports []netpolicy.Port) []string {
-	var out []string
 	for _, p := range ports {
-		protocol := strings.ToLower(string(p.Protocol))
-		switch {
-		case p.Destinations != nil, !slices.Contains([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}, p.Protocol):
-		case p.First <= 1 && p.Last == 65535:
-			out = append(out, "meta l4proto "+protocol)
-		case p.First == p.Last:
-			out = append(out, fmt.Sprintf("%s dport %d", protocol, p.First))
-		default:
-			out = append(out, fmt.Sprintf("%s dport %d-%d", protocol, p.First, p.Last))
+		out = append(out, strings.Join(strings.Fields(destinations+" "+p+" accept"), " "))
+	}
+	return out
+}
+
+// disjoint returns the prefixes without those that another one contains: sets of nftables have no intervals that overlap.
+func disjoint(prefixes []netip.Prefix) []netip.Prefix {
+	slices.SortFunc(prefixes, netip.Prefix.Compare)
+	var out []netip.Prefix
+	for _, p := range prefixes {
+		if len(out) == 0 || !out[len(out)-1].Overlaps(p) {
+			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// firewallChains returns the rules of egress firewalls by VNID. VNID 0 has none.
-func firewallChains(in flows.Input) map[uint32][]string {
-	out := map[uint32][]string{}
+// setOf returns an anonymous set, or its only element.
+func setOf[T fmt.Stringer](elements []T) string {
+	texts := make([]string, len(elements))
+	for i, e := range elements {
+		texts[i] = e.String()
+	}
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "{ " + strings.Join(texts, ", ") + " }"
+}
+
+// ports is a range of ports.
+type ports struct{ first, last uint16 }
+
+// String returns the range in nft's notation.
+func (p ports) String() string {
+	if p.first == p.last {
+		return fmt.Sprint(p.first)
+	}
+	return fmt.Sprintf("%d-%d", p.first, p.last)
+}
+
+// portRules returns one match for each protocol. Named ports are omitted, since only pods have them.
+func portRules(all []netpolicy.Port) []string {
+	var out []string
+	for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
+		var ranges []ports
+		for _, p := range all {
+			if p.Protocol == protocol && p.Destinations == nil {
+				ranges = append(ranges, ports{p.First, p.Last})
+			}
+		}
+		name := strings.ToLower(string(protocol))
+		switch ranges = joined(ranges); {
+		case len(ranges) == 0:
+		case ranges[0].first <= 1 && ranges[0].last == 65535:
+			out = append(out, "meta l4proto "+name)
+		default:
+			out = append(out, name+" dport "+setOf(ranges))
+		}
+	}
+	return out
+}
+
+// joined returns the ranges sorted, with those that overlap or adjoin as one.
+func joined(ranges []ports) []ports {
+	slices.SortFunc(ranges, func(a, b ports) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last)) })
+	var out []ports
+	for _, r := range ranges {
+		if n := len(out); n > 0 && int(r.first) <= int(out[n-1].last)+1 {
+			out[n-1].last = max(out[n-1].last, r.last)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// firewallChain is the chain of an egress firewall.
+type firewallChain struct {
+	name, owner string
+	rules       []string
+}
+
+// firewallChains returns the chains of egress firewalls by VNID. VNID 0 has none.
+func firewallChains(in flows.Input) map[uint32]firewallChain {
+	out := map[uint32]firewallChain{}
 	if in.Mode == flows.Subnet {
 		return out
 	}
@@ -159,13 +254,11 @@ func firewallChains(in flows.Input) map[uint32][]string {
 			continue
 		}
 		rules := []string{fmt.Sprintf("ip daddr %s meta l4proto { tcp, udp } th dport 53 return", in.Address)}
-		if f.Closed != "" {
+		if f.Closed != "" || in.Closed[f.Name] != "" {
 			rules = append(rules, "drop")
+			f.Rules = nil
 		}
 		for _, rule := range f.Rules {
-			if f.Closed != "" {
-				break
-			}
 			decision := "return"
 			if rule.Deny {
 				decision = "drop"
@@ -174,7 +267,7 @@ func firewallChains(in flows.Input) map[uint32][]string {
 				rules = append(rules, fmt.Sprintf("ip daddr %s %s", to.Masked(), decision))
 			}
 		}
-		out[f.VNID] = rules
+		out[f.VNID] = firewallChain{firewallPrefix + nameOf(append([]string{f.Name}, rules...)), f.Name, rules}
 	}
 	return out
 }
@@ -184,8 +277,12 @@ type tableController struct {
 	// restored is called with the title of the table after a change by a third party was undone. note is called with the result of each attempt.
 	restored func(string)
 	note     func(error)
-	changed  agent.Trigger
-	table    managedTable
+	// closed is called with the owners of chains that the kernel refuses, and the reasons.
+	closed  func(map[string]string)
+	changed agent.Trigger
+	table   managedTable
+	// reduced is the table of a desired one with closed chains. Only apply uses it.
+	reduced reducedTable
 
 	mu      sync.Mutex
 	desired *nftTable
@@ -193,8 +290,15 @@ type tableController struct {
 	done chan struct{}
 }
 
-func newTableController(restored func(string), note func(error)) *tableController {
-	return &tableController{restored: restored, note: note, changed: agent.NewTrigger()}
+// reducedTable is a desired table whose refused chains are closed, with the problems.
+type reducedTable struct {
+	of       *nftTable
+	table    nftTable
+	problems error
+}
+
+func newTableController(restored func(string), note func(error), closed func(map[string]string)) *tableController {
+	return &tableController{restored: restored, note: note, closed: closed, changed: agent.NewTrigger()}
 }
 
 // set changes the desired table. The returned channel is closed when the kernel has it or a later one.
@@ -241,11 +345,21 @@ func (k *tableController) apply(ctx context.Context) error {
 	if desired == nil {
 		return nil
 	}
-	restored, err := k.table.ensure(ctx, *desired)
+	if k.reduced.of != desired {
+		k.reduced = reducedTable{of: desired, table: *desired}
+	}
+	restored, err := k.table.ensure(ctx, k.reduced.table)
+	if err != nil && k.reduced.problems == nil {
+		if k.reduce(ctx) {
+			restored, err = k.table.ensure(ctx, k.reduced.table)
+		}
+	} else if err == nil && k.reduced.problems == nil {
+		k.closed(nil)
+	}
 	if restored {
 		k.restored(desired.title())
 	}
-	k.note(err)
+	k.note(errors.Join(err, k.reduced.problems))
 	if err != nil {
 		return err
 	}
@@ -255,4 +369,22 @@ func (k *tableController) apply(ctx context.Context) error {
 		close(k.done)
 	}
 	return nil
+}
+
+// reduce closes the chains that the kernel refuses. It reports whether there are any.
+func (k *tableController) reduce(ctx context.Context) bool {
+	refused, err := k.reduced.of.refused(ctx)
+	if err != nil || len(refused) == 0 {
+		return false
+	}
+	names, owners, problems := map[string]bool{}, map[string]string{}, []error{}
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		names[name] = true
+		owner := k.reduced.of.owners[name]
+		owners[owner] = "nftables refuses their rules: " + refused[name].Error()
+		problems = append(problems, fmt.Errorf("all packets that the %s would allow to addresses outside are dropped: %w", owner, refused[name]))
+	}
+	k.reduced.table, k.reduced.problems = k.reduced.of.closing(names), errors.Join(problems...)
+	k.closed(owners)
+	return true
 }

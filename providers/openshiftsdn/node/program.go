@@ -22,7 +22,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/kernelwatch"
 	"github.com/cluster-network-operator/cno/internal/openflow"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
 // flowsDebounce is how long the agent waits for further changes before it computes flows.
@@ -79,7 +78,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 		d.objects.returnChanges(changes)
 		return nil, err
 	}
-	result, err := flows.Desired(want.Input)
+	result, err := d.compute(&want)
 	if err != nil {
 		d.objects.returnChanges(changes)
 		return nil, err
@@ -88,6 +87,9 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	var problems []error
 	for _, p := range append(want.Problems, result.Problems...) {
 		problems = append(problems, errors.New(p))
+	}
+	for _, owner := range slices.Sorted(maps.Keys(result.Closed)) {
+		problems = append(problems, errors.New(closedText(d.Node, owner, result.Closed[owner])))
 	}
 	d.board.Note(topicObjects, errors.Join(problems...))
 	known := map[string]uint32{}
@@ -99,7 +101,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	if d.outside != nil {
 		d.outside.set(outsideRules(want.Input))
 	}
-	d.reporter.Report(topicObjects, want.Unresolved)
+	d.reporter.Report(topicObjects, append(want.Unresolved, closedProblems(s, result.Closed)...))
 	d.monitor.Watch(d.lifetime, want.Probes)
 	if nodes := nodeAddresses(s); !slices.Equal(want.Claims, d.claims) || !slices.Equal(nodes, d.nodes) {
 		d.claims, d.nodes = want.Claims, nodes

@@ -239,11 +239,14 @@ func offset(block netip.Prefix, address netip.Addr) uint32 {
 }
 
 // locals returns the attached pods in the database of Open vSwitch.
-func (d *daemon) locals() []local {
+func (d *daemon) locals() []local { return localsOf(d.vswitch.Interfaces()) }
+
+// localsOf returns the attached pods among interfaces. It ignores those with an address that no pod can have, which is of another client of the database.
+func localsOf(interfaces map[string]ovs.Interface) []local {
 	var out []local
-	for _, i := range d.vswitch.Interfaces() {
+	for _, i := range interfaces {
 		address, err := netip.ParseAddr(i.ExternalIDs[idAddress])
-		if i.ExternalIDs[idSandbox] == "" || err != nil || i.Port <= 0 {
+		if i.ExternalIDs[idSandbox] == "" || err != nil || !address.Is4() || i.Port <= 0 {
 			continue
 		}
 		out = append(out, local{
