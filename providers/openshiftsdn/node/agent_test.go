@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -179,17 +180,54 @@ func TestRestartsOfProcesses(t *testing.T) {
 		one.startAgent()
 		one.ready()
 	})
-	t.Run("the database of Open vSwitch is lost", func(t *testing.T) {
+	for _, damage := range []struct {
+		why    string
+		damage func(file string) error
+	}{
+		{"deleted", os.Remove},
+		{"emptied", func(file string) error { return os.Truncate(file, 0) }},
+		{"overwritten", func(file string) error { return os.WriteFile(file, []byte("something else\n"), 0o600) }},
+	} {
+		for _, end := range []struct {
+			why string
+			end func(damage func())
+		}{
+			{"the pod restarts", func(damage func()) { one.switchd.Stop(t); damage(); one.startSwitch() }},
+			{"ovsdb-server is killed", func(damage func()) {
+				damage()
+				netns.Run(t, "kill", "-9", one.process("ovsdb-server "+one.config.SwitchDataDir))
+			}},
+		} {
+			t.Run("the database of Open vSwitch is "+damage.why+", and "+end.why, func(t *testing.T) {
+				before := one.databaseID(t)
+				end.end(func() {
+					if err := damage.damage(filepath.Join(one.config.SwitchDataDir, "conf.db")); err != nil {
+						t.Fatal(err)
+					}
+				})
+				eventually.Holds(t, "there is a database again", func() (string, bool) {
+					now := one.databaseID(t)
+					return now, now != "" && now != before
+				})
+				nodetest.Reaches(t, a.Namespace, far.address, podMTU)
+				nodetest.Reaches(t, one.at, a.address, podMTU)
+				one.ready()
+				eventually.Holds(t, "CHECK passes, and a pod starts", func() (string, bool) {
+					err := errors.Join(a.check(), one.schedule("one", "after-"+fmt.Sprint(time.Now().UnixNano()), nil).add())
+					return fmt.Sprint(err), err == nil
+				})
+			})
+		}
+	}
+	t.Run("the agent is not ready while there is no Open vSwitch", func(t *testing.T) {
 		one.switchd.Stop(t)
-		if err := os.Remove(filepath.Join(one.config.SwitchDataDir, "conf.db")); err != nil {
-			t.Fatal(err)
-		}
+		eventually.Holds(t, "it is not ready, and says why", func() (string, bool) {
+			out, err := one.readyz()
+			return out, err != nil && strings.Contains(out, "open vswitch is unreachable")
+		})
 		one.startSwitch()
+		one.ready()
 		nodetest.Reaches(t, a.Namespace, far.address, podMTU)
-		nodetest.Reaches(t, one.at, a.address, podMTU)
-		if err := a.check(); err != nil {
-			t.Errorf("CHECK: %v", err)
-		}
 	})
 	t.Run("a sandbox ends without DEL", func(t *testing.T) {
 		p := one.pod("one", "gone", nil)

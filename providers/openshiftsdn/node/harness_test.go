@@ -232,14 +232,30 @@ func (m *machine) startAgent()  { m.t.Helper(); m.agent = m.start("run") }
 func (m *machine) ready() {
 	m.t.Helper()
 	eventually.Holds(m.t, m.name+" is ready", func() (string, bool) {
-		out, err := m.at.Try("curl", "-s", "--fail-with-body", "http://"+m.config.NodeHealthAddress+"/readyz")
+		out, err := m.readyz()
 		return out, err == nil
 	})
 }
 
+// readyz returns the answer of the agent's /readyz, and an error unless it is ready.
+func (m *machine) readyz() (string, error) {
+	return m.at.Try("curl", "-s", "--fail-with-body", "http://"+m.config.NodeHealthAddress+"/readyz")
+}
+
+// process returns the process of the node whose command line has a text, empty if there is none.
+func (m *machine) process(text string) string {
+	out, _ := exec.Command("pgrep", "-f", text).Output()
+	return strings.TrimSpace(string(out))
+}
+
 // vswitchd returns the process of ovs-vswitchd, empty if it does not run.
 func (m *machine) vswitchd() string {
-	out, _ := exec.Command("pgrep", "-f", "ovs-vswitchd unix:"+m.config.SwitchRunDir+"/db.sock").Output()
+	return m.process("ovs-vswitchd unix:" + m.config.SwitchRunDir + "/db.sock")
+}
+
+// databaseID returns the UUID of the root of Open vSwitch's database, empty if there is none.
+func (m *machine) databaseID(t testing.TB) string {
+	out, _ := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+m.config.SwitchRunDir+"/db.sock", "--timeout=5", "--bare", "--columns=_uuid", "list", "Open_vSwitch").Output()
 	return strings.TrimSpace(string(out))
 }
 
