@@ -19,6 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/hostsubnet"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
 )
@@ -74,7 +75,7 @@ type desired struct {
 
 // desire computes the desired state. It returns an error while the node has no block.
 func desire(s snapshot) (desired, error) {
-	own, err := ownSubnet(s)
+	own, others, refused, err := networksOf(s)
 	if err != nil {
 		return desired{}, err
 	}
@@ -83,7 +84,7 @@ func desire(s snapshot) (desired, error) {
 		Address: own.address, Subnet: own.subnet, TunnelMAC: flows.PodMAC(flows.RouterAddress(own.subnet)), Addresses: map[netpolicy.ID][]netip.Addr{},
 		Hosts: map[netpolicy.ID]netip.Addr{},
 	}}
-	d.peers(s)
+	d.peers(others, refused)
 	d.vnids(s)
 	d.pods(s)
 	if s.Config.Mode == agentconfig.NetworkPolicy {
@@ -108,39 +109,39 @@ type nodeNetwork struct {
 	subnet  netip.Prefix
 }
 
-func networkOf(h *sdnv1.HostSubnet) (nodeNetwork, error) {
-	address, err := netip.ParseAddr(h.HostIP)
-	if err != nil || !address.Is4() {
-		return nodeNetwork{}, fmt.Errorf("HostSubnet %s: hostIP %q is not an IPv4 address", h.Name, h.HostIP)
+// networksOf returns the networks of this node and of all others, and the errors of HostSubnets that are not used. It returns an error if the node's own one
+// is missing or not used.
+func networksOf(s snapshot) (own nodeNetwork, others []hostsubnet.Endpoint, refused map[string]error, err error) {
+	all, refused := hostsubnet.Usable(s.HostSubnets, s.Config.Reserved())
+	for _, e := range all {
+		if e.Subnet.Name == s.Node {
+			own = nodeNetwork{e.Address, e.Block}
+			continue
+		}
+		others = append(others, e)
 	}
-	subnet, err := netip.ParsePrefix(h.Subnet)
-	if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 30 {
-		return nodeNetwork{}, fmt.Errorf("HostSubnet %s: subnet %q is not an IPv4 network of at least four addresses", h.Name, h.Subnet)
+	switch {
+	case own.subnet.IsValid():
+		return own, others, refused, nil
+	case refused[s.Node] != nil:
+		return own, others, refused, fmt.Errorf("the node has no block: %w; openshift-sdn-controller reports what to do", refused[s.Node])
 	}
-	return nodeNetwork{address, subnet.Masked()}, nil
+	return own, others, refused, fmt.Errorf("the node has no HostSubnet %s with a block yet; openshift-sdn-controller creates it", s.Node)
 }
 
 func ownSubnet(s snapshot) (nodeNetwork, error) {
-	for _, h := range s.HostSubnets {
-		if h.Name == s.Node {
-			return networkOf(h)
-		}
-	}
-	return nodeNetwork{}, fmt.Errorf("the node has no HostSubnet %s yet; openshift-sdn-controller creates it", s.Node)
+	own, _, _, err := networksOf(s)
+	return own, err
 }
 
-// peers adds the other nodes.
-func (d *desired) peers(s snapshot) {
-	for _, h := range s.HostSubnets {
-		if h.Name == s.Node || h.Subnet == "" { // the controller has not assigned a block yet
-			continue
-		}
-		place, err := networkOf(h)
-		if err != nil {
-			d.problem("%v", err)
-			continue
-		}
-		p := flows.Peer{Name: h.Name, Address: place.address, Subnet: place.subnet}
+// peers adds the other nodes and hosts.
+func (d *desired) peers(others []hostsubnet.Endpoint, refused map[string]error) {
+	for _, err := range refused {
+		d.problem("%v", err)
+	}
+	for _, e := range others {
+		h := e.Subnet
+		p := flows.Peer{Name: h.Name, Address: e.Address, Subnet: e.Block}
 		if text, set := h.Annotations[sdnv1.AnnotationFixedVNID]; set {
 			id, err := strconv.ParseUint(text, 10, 24)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -92,7 +93,23 @@ func TestDesire(t *testing.T) {
 		{"an appliance with a fixed VNID", agentconfig.Multitenant, func(s *snapshot) { s.HostSubnets[1].Annotations[sdnv1.AnnotationFixedVNID] = "7" }, func(in flows.Input) any { return *in.Peers[0].FixedVNID }, uint32(7), ""},
 		{"what is no VNID is reported", agentconfig.Multitenant, func(s *snapshot) { s.HostSubnets[1].Annotations[sdnv1.AnnotationFixedVNID] = "x" }, func(in flows.Input) any { return in.Peers[0].FixedVNID == nil }, true, "not a VNID of at most 16777215"},
 		{"a node without a block yet", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].Subnet = "" }, func(in flows.Input) any { return len(in.Peers) }, 0, ""},
-		{"a node with nonsense", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "fd00::1" }, func(in flows.Input) any { return len(in.Peers) }, 0, `hostIP "fd00::1" is not an IPv4 address`},
+		{"a node with nonsense", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "fd00::1" }, func(in flows.Input) any { return len(in.Peers) }, 0, `hostIP "fd00::1" is no IPv4 address`},
+		{"a newer HostSubnet with a smaller name claims the block of a node", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, created(time.Hour, hostSubnet("a", "192.0.2.7", "10.128.4.0/24")))
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"two"}, `HostSubnet a: subnet "10.128.4.0/24" overlaps the block of an older HostSubnet, which keeps it`},
+		{"a newer one claims the own block", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, created(time.Hour, hostSubnet("a", "192.0.2.7", "10.128.2.0/23")))
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"two"}, `HostSubnet a: subnet "10.128.2.0/23" overlaps`},
+		{"one for a host of another name", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].Host = "x" }, func(in flows.Input) any { return len(in.Peers) }, 0, `HostSubnet two: host "x" is not the name of the object`},
+		{"a host in the cluster network", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "10.129.0.1" }, func(in flows.Input) any { return len(in.Peers) }, 0, "hostIP 10.129.0.1 lies in the cluster network or the Service CIDR"},
+		{"a host with the address of a Service", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "172.30.0.1" }, func(in flows.Input) any { return len(in.Peers) }, 0, "hostIP 172.30.0.1 lies in the cluster network or the Service CIDR"},
+		{"a newer host with the address of a node", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, created(time.Hour, hostSubnet("a", "192.0.2.2", "10.128.6.0/23")))
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"two"}, "HostSubnet a: hostIP 192.0.2.2 is the address of two, which had it first"},
+		{"two nodes exchange their addresses", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, hostSubnet("three", "192.0.2.2", "10.128.6.0/23", sdnv1.AnnotationNodeUID, "3"))
+			s.HostSubnets[1].Annotations[sdnv1.AnnotationNodeUID] = "2"
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"three", "two"}, ""},
 		{"multicast", agentconfig.Multitenant, func(s *snapshot) { multicastOn(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.Multicast }, []uint32{10}, ""},
 		{"multicast of a shared VNID needs all its namespaces", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10, multicastOn)) }, func(in flows.Input) any { return len(in.Multicast) }, 0, ""},
 		{"a namespace asks for an egress IP that no node has: it never uses the node's", agentconfig.Multitenant, func(s *snapshot) { asksForIP(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.EgressIPs },
@@ -199,11 +216,40 @@ func TestDesire(t *testing.T) {
 			t.Errorf("%s: %v", row.why, err)
 		}
 	}
-	s := base(agentconfig.Subnet)
-	s.HostSubnets = s.HostSubnets[1:]
-	if _, err := desire(s); err == nil || !strings.Contains(err.Error(), "the node has no HostSubnet one yet") {
-		t.Errorf("a node without a HostSubnet: %v", err)
+	for _, row := range []struct {
+		why    string
+		change func(*snapshot)
+		want   string
+	}{
+		{"the node has no HostSubnet", func(s *snapshot) { s.HostSubnets = s.HostSubnets[1:] }, "the node has no HostSubnet one with a block yet; openshift-sdn-controller creates it"},
+		{"all blocks are in use", func(s *snapshot) { s.HostSubnets[0].Subnet = "" }, "the node has no HostSubnet one with a block yet"},
+		{"an older HostSubnet has the block", func(s *snapshot) {
+			created(time.Hour, s.HostSubnets[0])
+			s.HostSubnets[1].Subnet = "10.128.2.0/23"
+		}, `the node has no block: HostSubnet one: subnet "10.128.2.0/23" overlaps the block of an older HostSubnet, which keeps it`},
+		{"its address is that of a pod", func(s *snapshot) { s.HostSubnets[0].HostIP = "10.128.2.9" }, "the node has no block: HostSubnet one: hostIP 10.128.2.9 lies in the cluster network"},
+	} {
+		s := base(agentconfig.Subnet)
+		row.change(&s)
+		if _, err := desire(s); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v", row.why, err)
+		}
 	}
+}
+
+// created sets when a HostSubnet was created, after those without a time.
+func created(after time.Duration, h *sdnv1.HostSubnet) *sdnv1.HostSubnet {
+	h.CreationTimestamp = metav1.NewTime(time.Unix(0, 0).Add(after))
+	return h
+}
+
+func peerNames(in flows.Input) []string {
+	var out []string
+	for _, p := range in.Peers {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // TestUnresolvedNames: each node reports the names that it cannot look up, for the pods that it has.
