@@ -169,6 +169,83 @@ func (l PodLink) inside() (*netlink.Handle, error) {
 	return netlink.NewHandleAt(at)
 }
 
+// Check returns every difference between the link and the kernel. The interface of the pod may have further addresses and routes.
+func (l PodLink) Check() error {
+	outside, err := l.Place.Handle()
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	inside, err := l.inside()
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	near, err := outside.LinkByName(l.Name)
+	if err != nil {
+		return fmt.Errorf("interface %s of the node: %w", l.Name, err)
+	}
+	far, err := inside.LinkByName(l.PodName)
+	if err != nil {
+		return fmt.Errorf("interface %s of the pod: %w", l.PodName, err)
+	}
+	var errs []error
+	for _, end := range []netlink.Link{near, far} {
+		a := end.Attrs()
+		if a.Flags&net.FlagUp == 0 {
+			errs = append(errs, fmt.Errorf("interface %s is down", a.Name))
+		}
+		if a.MTU != l.MTU {
+			errs = append(errs, fmt.Errorf("interface %s has MTU %d instead of %d", a.Name, a.MTU, l.MTU))
+		}
+	}
+	if mac := far.Attrs().HardwareAddr; mac.String() != l.MAC.String() {
+		errs = append(errs, fmt.Errorf("interface %s has MAC address %s instead of %s", l.PodName, mac, l.MAC))
+	}
+	return errors.Join(errors.Join(errs...), l.checkAddresses(inside, far), l.checkRoutes(inside, far))
+}
+
+func (l PodLink) checkAddresses(inside *netlink.Handle, far netlink.Link) error {
+	addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return inside.AddrList(far, netlink.FAMILY_ALL) })
+	if err != nil {
+		return fmt.Errorf("list addresses of interface %s: %w", l.PodName, err)
+	}
+	exist := map[netip.Prefix]bool{}
+	for i := range addresses {
+		if p, ok := netaddr.FromIPNet(addresses[i].IPNet); ok {
+			exist[p] = true
+		}
+	}
+	var errs []error
+	for _, a := range l.Addresses {
+		if !exist[a] {
+			errs = append(errs, fmt.Errorf("interface %s lacks address %s", l.PodName, a))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l PodLink) checkRoutes(inside *netlink.Handle, far netlink.Link) error {
+	routes, err := netlinkdump.All(func() ([]netlink.Route, error) { return inside.RouteList(far, netlink.FAMILY_ALL) })
+	if err != nil {
+		return fmt.Errorf("list routes of interface %s: %w", l.PodName, err)
+	}
+	exist := map[Route]bool{}
+	for i := range routes {
+		if to, ok := netaddr.FromIPNet(routes[i].Dst); ok {
+			via, _ := netip.AddrFromSlice(routes[i].Gw)
+			exist[Route{to.Masked(), via.Unmap()}] = true
+		}
+	}
+	var errs []error
+	for _, r := range l.Routes {
+		if !exist[Route{r.To.Masked(), r.Via}] {
+			errs = append(errs, fmt.Errorf("interface %s lacks the route to %s", l.PodName, r.To))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // PodAddresses returns the addresses of an interface of a pod, by the path of its network namespace.
 func PodAddresses(pod, ifName string) (out []netip.Prefix, err error) {
 	err = ns.WithNetNSPath(pod, func(ns.NetNS) error {

@@ -69,6 +69,7 @@ func TestPodsTalk(t *testing.T) {
 			}
 		}
 	})
+	t.Run("CHECK finds what differs", func(t *testing.T) { checkFindsDifferences(t, one) })
 	t.Run("repeated requests", func(t *testing.T) {
 		before := a.address
 		if err := a.add(); err != nil || a.address != before {
@@ -89,6 +90,40 @@ func TestPodsTalk(t *testing.T) {
 			t.Errorf("after DEL the address is not free: %v", err)
 		}
 	})
+}
+
+// checkFindsDifferences changes each thing that an ADD installs.
+func checkFindsDifferences(t *testing.T, m *machine) {
+	bridge := "unix:" + m.config.SwitchRunDir + "/" + agentconfig.Bridge + ".mgmt"
+	for i, row := range []struct {
+		why    string
+		change func(p *pod)
+		want   string
+	}{
+		{"the interface is down", func(p *pod) { p.Run("ip", "link", "set", "eth0", "down") }, "interface eth0 is down"},
+		{"another MTU", func(p *pod) { p.Run("ip", "link", "set", "eth0", "mtu", "1300") }, "interface eth0 has MTU 1300 instead of 1450"},
+		{"another MAC address", func(p *pod) { p.Run("ip", "link", "set", "eth0", "address", "02:00:00:00:00:07") }, "interface eth0 has MAC address 02:00:00:00:00:07 instead of"},
+		{"no address", func(p *pod) { p.Run("ip", "address", "flush", "dev", "eth0") }, "interface eth0 lacks address"},
+		{"no route", func(p *pod) { p.Run("ip", "route", "flush", "exact", "default") }, "interface eth0 lacks the route to 0.0.0.0/0"},
+		{"no interface", func(p *pod) { _, _ = p.Try("ip", "link", "set", "eth0", "name", "other") }, "interface eth0 of the pod"},
+		// The agent restores flows: one of the calls comes before it.
+		{"no flow", func(p *pod) {
+			netns.Run(t, "ovs-ofctl", "-O", "OpenFlow14", "del-flows", bridge, "arp,arp_tpa="+p.address.String())
+		}, "flows of bridge br0 for the pod with address"},
+	} {
+		p := m.pod("one", fmt.Sprintf("check-%d", i), nil)
+		if err := p.check(); err != nil {
+			t.Errorf("%s: CHECK before it: %v", row.why, err)
+		}
+		eventually.Holds(t, "CHECK fails: "+row.why, func() (string, bool) {
+			row.change(p)
+			err := p.check()
+			return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), row.want)
+		})
+		if err := p.del(); err != nil {
+			t.Errorf("%s: DEL: %v", row.why, err)
+		}
+	}
 }
 
 // stream sends packets from a pod to another one until it is stopped, and returns how many of how many were lost.
