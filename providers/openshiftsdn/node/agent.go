@@ -260,7 +260,9 @@ func (d *daemon) apply(ctx context.Context) error {
 	d.board.Note(topicMTU, mtuErr)
 	var pods []netip.Addr
 	for _, l := range d.locals() {
-		pods = append(pods, l.Address)
+		if own.subnet.Contains(l.Address) {
+			pods = append(pods, l.Address)
+		}
 	}
 	rulesErr := d.applyRules(ctx, desiredRules(d.Config, own.subnet, pods))
 	d.board.Note(topicRules, rulesErr)

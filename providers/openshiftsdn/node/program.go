@@ -99,7 +99,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	if d.outside != nil {
 		d.outside.set(outsideRules(want.Input))
 	}
-	d.reporter.Report(topicObjects, want.Unresolved)
+	d.reporter.Report(topicObjects, slices.Concat(want.Unresolved, want.Lost))
 	d.monitor.Watch(d.lifetime, want.Probes)
 	if nodes := nodeAddresses(s); !slices.Equal(want.Claims, d.claims) || !slices.Equal(nodes, d.nodes) {
 		d.claims, d.nodes = want.Claims, nodes

@@ -68,6 +68,8 @@ type desired struct {
 	Names []string
 	// Unresolved are the problems of egress firewall rules for pods on this node whose name has no address.
 	Unresolved []objectevents.Problem
+	// Lost are the pods of this node whose address its block no longer has.
+	Lost []objectevents.Problem
 	// Claims are the egress IPs assigned to this node. Probes are the tunnel addresses of other nodes whose egress IPs local pods use.
 	Claims []egressip.Claim
 	Probes map[string]netip.Addr
@@ -182,9 +184,14 @@ func (d *desired) vnids(s snapshot) {
 	}
 }
 
-// pods adds the pods of the node, with the VNIDs of their namespaces. A pod without a VNID has no flows.
+// pods adds the pods of the node, with the VNIDs of their namespaces. A pod without a VNID has no flows, and neither has one whose address lies outside of the
+// node's block, because another node may have that address now.
 func (d *desired) pods(s snapshot) {
 	for _, l := range s.Local {
+		if !d.Input.Subnet.Contains(l.Address) {
+			d.lost(s, l)
+			continue
+		}
 		id, known := d.Input.VNIDs[l.Namespace]
 		if !known && s.Config.Mode != agentconfig.Subnet {
 			d.problem("pod %s: its namespace has no NetNamespace; it has no network until openshift-sdn-controller has created it", l.ID)
@@ -194,11 +201,30 @@ func (d *desired) pods(s snapshot) {
 	}
 }
 
+// reasonLost: the block of the node no longer has the address of a pod.
+const reasonLost = "PodAddressLost"
+
+// lost reports a pod whose address is not one of the node's block.
+func (d *desired) lost(s snapshot, l local) {
+	message := fmt.Sprintf("node %s has another block now, %s, without the address %s of the pod, which has no network; so that it starts again with an address of the block: kubectl delete pod -n %s %s",
+		s.Node, d.Input.Subnet, l.Address, l.Namespace, l.Name)
+	d.problem("pod %s: %s", l.ID, message)
+	for _, p := range s.Pods {
+		if p.Namespace == l.Namespace && p.Name == l.Name && (l.UID == "" || l.UID == string(p.UID)) {
+			d.Lost = append(d.Lost, objectevents.Problem{Object: p, Reason: reasonLost, Message: message})
+		}
+	}
+}
+
 // policies adds the policies of namespaces with pods on this node.
 func (d *desired) policies(s snapshot) {
 	selected, attached := map[string]bool{}, map[netpolicy.ID]local{}
 	for _, l := range s.Local {
 		selected[l.Namespace], attached[l.ID] = true, l
+	}
+	blocks := map[string]netip.Prefix{s.Node: d.Input.Subnet}
+	for _, p := range d.Input.Peers {
+		blocks[p.Name] = p.Subnet
 	}
 	in := netpolicy.Input{}
 	for _, p := range s.Policies {
@@ -214,6 +240,10 @@ func (d *desired) policies(s snapshot) {
 		// The address of a local pod is known before the API server has it.
 		if l, ok := attached[pod.ID]; ok && (l.UID == "" || l.UID == string(p.UID)) {
 			pod.Addresses = []netip.Addr{l.Address}
+		}
+		// Another pod may have the address of a pod whose node has lost its block.
+		if block, known := blocks[p.Spec.NodeName]; known && !pod.HostNetwork {
+			pod.Addresses = slices.DeleteFunc(pod.Addresses, func(a netip.Addr) bool { return !block.Contains(a) })
 		}
 		in.Pods = append(in.Pods, pod)
 		if !pod.HostNetwork && !pod.Ended {

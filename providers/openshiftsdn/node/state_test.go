@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
@@ -85,6 +86,16 @@ func TestDesire(t *testing.T) {
 		{"in mode Subnet pods have no VNID", agentconfig.Subnet, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(0), ""},
 		{"the VNID of the namespace", agentconfig.Multitenant, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
 		{"a pod without a VNID has no flows", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = nil }, func(in flows.Input) any { return len(in.Pods) }, 0, "pod a/p: its namespace has no NetNamespace"},
+		{"a pod without an address of the node's block has no flows", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[0].Subnet = "10.128.8.0/23" }, func(in flows.Input) any { return len(in.Pods) }, 0,
+			"pod a/p: node one has another block now, 10.128.8.0/23, without the address 10.128.2.9 of the pod, which has no network; so that it starts again with an address of the block: kubectl delete pod -n a p"},
+		{"policies do not use the address of such a pod", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.HostSubnets[0].Subnet = "10.128.8.0/23"
+			s.Pods = []*corev1.Pod{onNode("one", "p", "10.128.2.9")}
+		}, func(in flows.Input) any { return len(in.Addresses[netpolicy.ID{Namespace: "a", Name: "p"}]) }, 0, "pod a/p: node one has another block now"},
+		{"nor of one on another node", agentconfig.NetworkPolicy, func(s *snapshot) { s.Pods = []*corev1.Pod{onNode("two", "q", "10.128.6.9")} },
+			func(in flows.Input) any { return len(in.Addresses[netpolicy.ID{Namespace: "a", Name: "q"}]) }, 0, ""},
+		{"the address of a pod in the block of its node", agentconfig.NetworkPolicy, func(s *snapshot) { s.Pods = []*corev1.Pod{onNode("two", "q", "10.128.4.9")} },
+			func(in flows.Input) any { return in.Addresses[netpolicy.ID{Namespace: "a", Name: "q"}] }, []netip.Addr{netip.MustParseAddr("10.128.4.9")}, ""},
 		{"it keeps the one that it had", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces, s.Known = nil, map[string]uint32{"a": 7777} }, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(7777), ""},
 		{"a changed VNID wins over the former one", agentconfig.Multitenant, func(s *snapshot) { s.Known = map[string]uint32{"a": 7777} }, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
 		{"a reserved VNID is not used", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 5)) }, func(in flows.Input) any { return len(in.VNIDs) }, 2, "NetNamespace b: netname \"b\" and netid 5"},
@@ -235,6 +246,36 @@ func TestDesire(t *testing.T) {
 			t.Errorf("%s: %v", row.why, err)
 		}
 	}
+}
+
+// TestLostPods: a pod has an event with the way out, and not a pod that was created again with its name.
+func TestLostPods(t *testing.T) {
+	s := base(agentconfig.Subnet)
+	s.HostSubnets[0].Subnet = "10.128.8.0/23"
+	s.Pods = []*corev1.Pod{onNode("one", "p", "10.128.2.9"), onNode("one", "q", "10.128.8.9")}
+	for _, row := range []struct {
+		uid  string
+		want int
+	}{{"u", 1}, {"another", 0}} {
+		s.Pods[0].UID = types.UID(row.uid)
+		want, err := desire(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(want.Lost) != row.want {
+			t.Errorf("pod with UID %s: %+v", row.uid, want.Lost)
+		}
+		for _, p := range want.Lost {
+			if p.Object != s.Pods[0] || p.Reason != "PodAddressLost" || !strings.HasSuffix(p.Message, "kubectl delete pod -n a p") {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+}
+
+// onNode is a pod of namespace a on a node.
+func onNode(node, name, address string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{PodIPs: []corev1.PodIP{{IP: address}}}}
 }
 
 // created sets when a HostSubnet was created, after those without a time.

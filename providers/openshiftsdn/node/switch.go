@@ -243,7 +243,7 @@ func (d *daemon) locals() []local {
 	var out []local
 	for _, i := range d.vswitch.Interfaces() {
 		address, err := netip.ParseAddr(i.ExternalIDs[idAddress])
-		if i.ExternalIDs[idSandbox] == "" || err != nil || i.Port <= 0 {
+		if i.ExternalIDs[idSandbox] == "" || err != nil || !address.Is4() || i.Port <= 0 {
 			continue
 		}
 		out = append(out, local{
