@@ -129,6 +129,25 @@ func (l PodLink) configurePod() error {
 // SetMTU changes the MTU of an existing link without packet loss (package podmtu). It uses Name, Pod, PodName and Place; without Pod, the link is that of
 // the node to its bridge.
 func (l PodLink) SetMTU(mtu, routable int) error {
+	enter := func(f func() error) error {
+		if l.Pod == "" {
+			return f()
+		}
+		return ns.WithNetNSPath(l.Pod, func(ns.NetNS) error { return f() })
+	}
+	return l.withEnds(func(e ends) error {
+		return podmtu.Link{Outside: e.outside, Inside: e.inside, Near: e.near, Far: e.far, Enter: enter, ProcSys: procSys}.Set(mtu, routable)
+	})
+}
+
+// ends are the two ends of a link, with netlink sockets in their namespaces.
+type ends struct {
+	outside, inside *netlink.Handle
+	near, far       netlink.Link
+}
+
+// withEnds calls a function with the ends of the link.
+func (l PodLink) withEnds(f func(ends) error) error {
 	outside, err := l.Place.Handle()
 	if err != nil {
 		return err
@@ -147,13 +166,7 @@ func (l PodLink) SetMTU(mtu, routable int) error {
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", l.PodName, err)
 	}
-	enter := func(f func() error) error {
-		if l.Pod == "" {
-			return f()
-		}
-		return ns.WithNetNSPath(l.Pod, func(ns.NetNS) error { return f() })
-	}
-	return podmtu.Link{Outside: outside, Inside: inside, Near: near, Far: far, Enter: enter, ProcSys: procSys}.Set(mtu, routable)
+	return f(ends{outside, inside, near, far})
 }
 
 // inside returns a netlink socket in the namespace of the far end.
@@ -171,38 +184,22 @@ func (l PodLink) inside() (*netlink.Handle, error) {
 
 // Check returns every difference between the link and the kernel. The interface of the pod may have further addresses and routes.
 func (l PodLink) Check() error {
-	outside, err := l.Place.Handle()
-	if err != nil {
-		return err
-	}
-	defer outside.Close()
-	inside, err := l.inside()
-	if err != nil {
-		return err
-	}
-	defer inside.Close()
-	near, err := outside.LinkByName(l.Name)
-	if err != nil {
-		return fmt.Errorf("interface %s of the node: %w", l.Name, err)
-	}
-	far, err := inside.LinkByName(l.PodName)
-	if err != nil {
-		return fmt.Errorf("interface %s of the pod: %w", l.PodName, err)
-	}
-	var errs []error
-	for _, end := range []netlink.Link{near, far} {
-		a := end.Attrs()
-		if a.Flags&net.FlagUp == 0 {
-			errs = append(errs, fmt.Errorf("interface %s is down", a.Name))
+	return l.withEnds(func(e ends) error {
+		var errs []error
+		for _, end := range []netlink.Link{e.near, e.far} {
+			a := end.Attrs()
+			if a.Flags&net.FlagUp == 0 {
+				errs = append(errs, fmt.Errorf("interface %s is down", a.Name))
+			}
+			if a.MTU != l.MTU {
+				errs = append(errs, fmt.Errorf("interface %s has MTU %d instead of %d", a.Name, a.MTU, l.MTU))
+			}
 		}
-		if a.MTU != l.MTU {
-			errs = append(errs, fmt.Errorf("interface %s has MTU %d instead of %d", a.Name, a.MTU, l.MTU))
+		if mac := e.far.Attrs().HardwareAddr; mac.String() != l.MAC.String() {
+			errs = append(errs, fmt.Errorf("interface %s has MAC address %s instead of %s", l.PodName, mac, l.MAC))
 		}
-	}
-	if mac := far.Attrs().HardwareAddr; mac.String() != l.MAC.String() {
-		errs = append(errs, fmt.Errorf("interface %s has MAC address %s instead of %s", l.PodName, mac, l.MAC))
-	}
-	return errors.Join(errors.Join(errs...), l.checkAddresses(inside, far), l.checkRoutes(inside, far))
+		return errors.Join(errors.Join(errs...), l.checkAddresses(e.inside, e.far), l.checkRoutes(e.inside, e.far))
+	})
 }
 
 func (l PodLink) checkAddresses(inside *netlink.Handle, far netlink.Link) error {

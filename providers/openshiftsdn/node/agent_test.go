@@ -105,7 +105,7 @@ func checkFindsDifferences(t *testing.T, m *machine) {
 		{"another MAC address", func(p *pod) { p.Run("ip", "link", "set", "eth0", "address", "02:00:00:00:00:07") }, "interface eth0 has MAC address 02:00:00:00:00:07 instead of"},
 		{"no address", func(p *pod) { p.Run("ip", "address", "flush", "dev", "eth0") }, "interface eth0 lacks address"},
 		{"no route", func(p *pod) { p.Run("ip", "route", "flush", "exact", "default") }, "interface eth0 lacks the route to 0.0.0.0/0"},
-		{"no interface", func(p *pod) { _, _ = p.Try("ip", "link", "set", "eth0", "name", "other") }, "interface eth0 of the pod"},
+		{"no interface", func(p *pod) { _, _ = p.Try("ip", "link", "set", "eth0", "name", "other") }, "find interface eth0"},
 		// The agent restores flows: one of the calls comes before it.
 		{"no flow", func(p *pod) {
 			netns.Run(t, "ovs-ofctl", "-O", "OpenFlow14", "del-flows", bridge, "arp,arp_tpa="+p.address.String())
