@@ -34,6 +34,8 @@ func main() {
 		RunFlags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&name, "node-name", name, "the name of the node (variable NODE_NAME)")
 			flags.IP("node-ip", nil, "accepted for manifests of OpenShift; the address of the node is that of its HostSubnet")
+			flags.String("platform-type", "", "accepted for manifests of OpenShift, without effect")
+			flags.Int("mtu-override", 0, "accepted for manifests of OpenShift; the MTU is that of the configuration")
 			flags.String("proxy-config", "", "accepted for manifests of OpenShift; kube-proxy runs in a container of its own")
 		},
 		Cleanup: node.Remove,

@@ -1,14 +1,17 @@
 package apitest
 
 import (
+	"os"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 )
 
 // User returns the configuration of a user who has a client certificate and no permissions but those that RBAC
@@ -31,6 +34,28 @@ func (s *Server) ServiceAccount(tb testing.TB, namespace, name string) *rest.Con
 		tb.Fatalf("create service account: %v", err)
 	}
 	return s.token(tb, account, nil)
+}
+
+// WithRoles is ServiceAccount with the permissions of the ClusterRoles in YAML files, until the test ends: a program that is tested with the roles that it has in
+// a cluster shows that they suffice.
+func (s *Server) WithRoles(tb testing.TB, namespace, name string, files ...string) *rest.Config {
+	tb.Helper()
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatalf("read role: %v", err)
+		}
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict(data, role); err != nil {
+			tb.Fatalf("decode role %s: %v", file, err)
+		}
+		s.Create(tb, role)
+		s.Create(tb, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+		})
+	}
+	return s.ServiceAccount(tb, namespace, name)
 }
 
 // Pod returns the configuration of a pod, with a token that is bound to it, as its kubelet gives it. Pod and service account must exist.

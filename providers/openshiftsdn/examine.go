@@ -178,7 +178,7 @@ func unusable(config agentconfig.Config, subnets []sdnv1.HostSubnet, namespaces 
 	for i := range subnets {
 		of[i] = &subnets[i]
 	}
-	inside := append(config.Pools(), config.ServiceNetwork)
+	inside := config.Reserved()
 	cluster, invalid := egressip.Read(of, namespaces, inside, config.Mode == agentconfig.Multitenant, func(string) egressip.State { return egressip.Unknown })
 	_, conflicts := egressip.Resolve(cluster)
 	var all []provider.Symptom

@@ -16,6 +16,8 @@ const (
 	ChangeIsolate = "isolate"
 	// ChangeJoin begins the value that gives the namespace the VNID of the one whose name follows.
 	ChangeJoin = "join:"
+	// ReasonChangeRefused is the reason of the event on a NetNamespace whose request is refused.
+	ReasonChangeRefused = "ChangeNetworkRefused"
 )
 
 // The VNIDs.

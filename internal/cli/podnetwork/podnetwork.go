@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +34,9 @@ type options struct {
 	form    output.Format
 	cluster kubeconfig.Flags
 }
+
+// event is how long to wait for the event that explains a refusal: it may be written after the answer.
+const event = 5 * time.Second
 
 // answer is the result for a namespace.
 type answer struct {
@@ -107,7 +112,7 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 		return err
 	}
 	scheme := runtime.NewScheme()
-	if err := sdnv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(sdnv1.AddToScheme(scheme), eventsv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)
 	}
 	api, err := client.New(config, client.Options{Scheme: scheme})
@@ -185,7 +190,7 @@ func (o *options) check(ctx context.Context, api client.Client, names []string) 
 	return nil
 }
 
-// change requests a change and returns the VNID after the controller has processed it.
+// change requests a change and returns the VNID after the controller has processed it. It returns an error if the controller refused the request.
 func change(ctx context.Context, api client.Client, name, request string) (uint32, error) {
 	n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, sdnv1.AnnotationChangeNetwork, request)
@@ -199,12 +204,57 @@ func change(ctx context.Context, api client.Client, name, request string) (uint3
 			return 0, fmt.Errorf("read NetNamespace %s: %w", name, err)
 		}
 		if _, waits := n.Annotations[sdnv1.AnnotationChangeNetwork]; !waits {
-			return n.NetID, nil
+			break
 		}
 		select {
 		case <-ctx.Done():
 			return 0, fmt.Errorf("namespace %s: the controller has not answered the request %q; does DaemonSet openshift-sdn/sdn-controller run? %w", name, request, ctx.Err())
 		case <-ticker.C:
 		}
+	}
+	var all sdnv1.NetNamespaceList
+	if err := api.List(ctx, &all); err != nil {
+		return 0, fmt.Errorf("list NetNamespaces: %w", err)
+	}
+	if !granted(all.Items, n, request) {
+		return 0, refusal(ctx, api, n, request)
+	}
+	return n.NetID, nil
+}
+
+// granted reports whether a namespace has what was requested.
+func granted(all []sdnv1.NetNamespace, n *sdnv1.NetNamespace, request string) bool {
+	target, join := strings.CutPrefix(request, sdnv1.ChangeJoin)
+	switch {
+	case join:
+		return slices.ContainsFunc(all, func(o sdnv1.NetNamespace) bool { return o.Name == target && o.NetID == n.NetID })
+	case request == sdnv1.ChangeGlobal:
+		return n.NetID == sdnv1.VNIDGlobal
+	}
+	return n.NetID >= sdnv1.VNIDFirst && !slices.ContainsFunc(all, func(o sdnv1.NetNamespace) bool { return o.Name != n.Name && o.NetID == n.NetID })
+}
+
+// refusal returns the error of a refused request, with the reason that the controller reports by an event.
+func refusal(ctx context.Context, api client.Client, n *sdnv1.NetNamespace, request string) error {
+	waiting, cancel := context.WithTimeout(ctx, event)
+	defer cancel()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for {
+		var events eventsv1.EventList
+		err := api.List(waiting, &events, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": sdnv1.ReasonChangeRefused})
+		for _, e := range events.Items {
+			if e.Regarding.Name == n.Name && strings.Contains(e.Note, fmt.Sprintf("request %q", request)) {
+				return fmt.Errorf("namespace %s keeps VNID %d: %s", n.Name, n.NetID, e.Note)
+			}
+		}
+		select {
+		case <-waiting.Done():
+		case <-ticker.C:
+			if !apierrors.IsForbidden(err) {
+				continue
+			}
+		}
+		return fmt.Errorf("namespace %s keeps VNID %d: the controller refused the request %q; events of NetNamespace %s have the reason", n.Name, n.NetID, request, n.Name)
 	}
 }

@@ -31,6 +31,8 @@ type Daemon struct {
 	Arguments, Environment []string
 	// Namespace is the path of its network namespace; empty is the current one.
 	Namespace string
+	// Prepare is called before each start; it may be nil.
+	Prepare func(context.Context) error
 	// Started is called with the PID after the start; it may be nil.
 	Started func(pid int) error
 	// End requests the end of the process; if it is nil or returns an error, SIGTERM is sent.
@@ -68,6 +70,11 @@ func restartDelay(ends *agent.Backoff, ran time.Duration, now time.Time) time.Du
 // Run runs the process once. When the context ends, it requests the end of the process, and kills it after some seconds. It logs the process' standard
 // error with the levels of its lines. The error is nil if the context has ended.
 func (d Daemon) Run(ctx context.Context) error {
+	if d.Prepare != nil {
+		if err := d.Prepare(ctx); err != nil {
+			return fmt.Errorf("prepare %s: %w", d.Name, err)
+		}
+	}
 	cmd := exec.CommandContext(ctx, d.Name, d.Arguments...)
 	cmd.Env = append(cmd.Environ(), d.Environment...)
 	cmd.Cancel = func() error { return d.end(ctx, cmd) }

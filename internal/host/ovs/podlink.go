@@ -129,6 +129,25 @@ func (l PodLink) configurePod() error {
 // SetMTU changes the MTU of an existing link without packet loss (package podmtu). It uses Name, Pod, PodName and Place; without Pod, the link is that of
 // the node to its bridge.
 func (l PodLink) SetMTU(mtu, routable int) error {
+	enter := func(f func() error) error {
+		if l.Pod == "" {
+			return f()
+		}
+		return ns.WithNetNSPath(l.Pod, func(ns.NetNS) error { return f() })
+	}
+	return l.withEnds(func(e ends) error {
+		return podmtu.Link{Outside: e.outside, Inside: e.inside, Near: e.near, Far: e.far, Enter: enter, ProcSys: procSys}.Set(mtu, routable)
+	})
+}
+
+// ends are the two ends of a link, with netlink sockets in their namespaces.
+type ends struct {
+	outside, inside *netlink.Handle
+	near, far       netlink.Link
+}
+
+// withEnds calls a function with the ends of the link.
+func (l PodLink) withEnds(f func(ends) error) error {
 	outside, err := l.Place.Handle()
 	if err != nil {
 		return err
@@ -147,13 +166,7 @@ func (l PodLink) SetMTU(mtu, routable int) error {
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", l.PodName, err)
 	}
-	enter := func(f func() error) error {
-		if l.Pod == "" {
-			return f()
-		}
-		return ns.WithNetNSPath(l.Pod, func(ns.NetNS) error { return f() })
-	}
-	return podmtu.Link{Outside: outside, Inside: inside, Near: near, Far: far, Enter: enter, ProcSys: procSys}.Set(mtu, routable)
+	return f(ends{outside, inside, near, far})
 }
 
 // inside returns a netlink socket in the namespace of the far end.
@@ -167,6 +180,67 @@ func (l PodLink) inside() (*netlink.Handle, error) {
 	}
 	defer at.Close()
 	return netlink.NewHandleAt(at)
+}
+
+// Check returns every difference between the link and the kernel. The interface of the pod may have further addresses and routes.
+func (l PodLink) Check() error {
+	return l.withEnds(func(e ends) error {
+		var errs []error
+		for _, end := range []netlink.Link{e.near, e.far} {
+			a := end.Attrs()
+			if a.Flags&net.FlagUp == 0 {
+				errs = append(errs, fmt.Errorf("interface %s is down", a.Name))
+			}
+			if a.MTU != l.MTU {
+				errs = append(errs, fmt.Errorf("interface %s has MTU %d instead of %d", a.Name, a.MTU, l.MTU))
+			}
+		}
+		if mac := e.far.Attrs().HardwareAddr; mac.String() != l.MAC.String() {
+			errs = append(errs, fmt.Errorf("interface %s has MAC address %s instead of %s", l.PodName, mac, l.MAC))
+		}
+		return errors.Join(errors.Join(errs...), l.checkAddresses(e.inside, e.far), l.checkRoutes(e.inside, e.far))
+	})
+}
+
+func (l PodLink) checkAddresses(inside *netlink.Handle, far netlink.Link) error {
+	addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return inside.AddrList(far, netlink.FAMILY_ALL) })
+	if err != nil {
+		return fmt.Errorf("list addresses of interface %s: %w", l.PodName, err)
+	}
+	exist := map[netip.Prefix]bool{}
+	for i := range addresses {
+		if p, ok := netaddr.FromIPNet(addresses[i].IPNet); ok {
+			exist[p] = true
+		}
+	}
+	var errs []error
+	for _, a := range l.Addresses {
+		if !exist[a] {
+			errs = append(errs, fmt.Errorf("interface %s lacks address %s", l.PodName, a))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l PodLink) checkRoutes(inside *netlink.Handle, far netlink.Link) error {
+	routes, err := netlinkdump.All(func() ([]netlink.Route, error) { return inside.RouteList(far, netlink.FAMILY_ALL) })
+	if err != nil {
+		return fmt.Errorf("list routes of interface %s: %w", l.PodName, err)
+	}
+	exist := map[Route]bool{}
+	for i := range routes {
+		if to, ok := netaddr.FromIPNet(routes[i].Dst); ok {
+			via, _ := netip.AddrFromSlice(routes[i].Gw)
+			exist[Route{to.Masked(), via.Unmap()}] = true
+		}
+	}
+	var errs []error
+	for _, r := range l.Routes {
+		if !exist[Route{r.To.Masked(), r.Via}] {
+			errs = append(errs, fmt.Errorf("interface %s lacks the route to %s", l.PodName, r.To))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // PodAddresses returns the addresses of an interface of a pod, by the path of its network namespace.

@@ -123,6 +123,9 @@ func (c Config) Pools() []netip.Prefix {
 	return out
 }
 
+// Reserved returns the networks of pods and Services, in which no node has its address.
+func (c Config) Reserved() []netip.Prefix { return append(c.Pools(), c.ServiceNetwork) }
+
 // Validate returns every error in the configuration; nil if there is none.
 func (c Config) Validate() field.ErrorList {
 	errs := agentfile.ValidateVersion(field.NewPath("version"), c.Version, Version)

@@ -26,7 +26,7 @@ func (e egress) reconcile(ctx context.Context) error {
 		return nil
 	}
 	e.probe(ctx, subnets)
-	cluster, problems := egressip.Read(subnets, namespaces, append(e.Network.Pools(), e.Network.ServiceNetwork), e.Network.Mode == agentconfig.Multitenant, e.states())
+	cluster, problems := egressip.Read(subnets, namespaces, e.Network.Reserved(), e.Network.Mode == agentconfig.Multitenant, e.states())
 	desired, missing := egressip.Assign(cluster)
 	_, conflicts := egressip.Resolve(cluster)
 	var all []problem

@@ -51,6 +51,9 @@ type world struct {
 	down map[netip.Addr]bool
 }
 
+// roles are all that the controller has in a cluster.
+var roles = []string{"../assets/clusterrole-controller.yaml", "../assets/clusterrole-leader.yaml", "../assets/clusterrole-unidling.yaml"}
+
 func newWorld(t *testing.T, mode agentconfig.Mode, change ...func(*controller.Config)) *world {
 	t.Helper()
 	w := &world{t: t, server: apitest.Borrow(t), down: map[netip.Addr]bool{}}
@@ -70,7 +73,7 @@ func newWorld(t *testing.T, mode agentconfig.Mode, change ...func(*controller.Co
 	network.ClusterNetworks = []agentconfig.ClusterNetwork{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), HostPrefix: 23}}
 	network.ServiceNetwork = netip.MustParsePrefix("10.96.0.0/16")
 	w.config = controller.Config{
-		Kube: w.server.Config, Node: "control-plane", LeaseNamespace: "default", Network: network, Probe: w.probe,
+		Kube: w.server.WithRoles(t, "default", "sdn-controller", roles...), Node: "control-plane", LeaseNamespace: "default", Network: network, Probe: w.probe,
 		Log: slog.New(slog.NewTextHandler(output(), nil)),
 	}
 	for _, c := range change {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 )
 
 // claim is the use of an address by a node or host.
@@ -70,12 +71,7 @@ func (p *planner) first(n *corev1.Node) (address, refused netip.Addr, ok bool) {
 
 // inside reports whether an address belongs to pods or Services.
 func (p *planner) inside(a netip.Addr) bool {
-	for _, pool := range p.Pools {
-		if pool.Network.Contains(a) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.Services, func(s netip.Prefix) bool { return s.Contains(a) })
+	return contains(p.Services, a) || slices.ContainsFunc(p.Pools, func(pool nodeblocks.Pool) bool { return pool.Network.Contains(a) })
 }
 
 // address returns the tunnel address of a node; ok is false without one. It reports the reason unless the node has no InternalIP yet.
@@ -83,7 +79,7 @@ func (p *planner) address(n *corev1.Node, owners map[netip.Addr]string) (netip.A
 	address, refused, ok := p.first(n)
 	if !ok {
 		if refused.IsValid() {
-			p.problem(n, ReasonAddress, "InternalIP %s lies in the cluster network or the Service CIDR: the node needs an IPv4 InternalIP outside of them; set it with the kubelet's flag --node-ip", refused)
+			p.problem(n, ReasonAddress, "InternalIP %s "+faultReserved+": the node needs an IPv4 InternalIP outside of them; set it with the kubelet's flag --node-ip", refused)
 		} else if slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }) {
 			p.problem(n, ReasonAddress, "the node has no IPv4 InternalIP, which OpenShiftSDN needs; set it with the kubelet's flag --node-ip")
 		}
@@ -101,9 +97,9 @@ func (p *planner) host(s *sdnv1.HostSubnet, owners map[netip.Addr]string) {
 	address, err := netip.ParseAddr(s.HostIP)
 	switch {
 	case err != nil || !address.Is4():
-		p.problem(s, ReasonInvalid, "hostIP %q is no IPv4 address: nodes send nothing to this host; write its address", s.HostIP)
+		p.problem(s, ReasonInvalid, "hostIP %q %s: nodes send nothing to this host; write its address", s.HostIP, faultAddress)
 	case p.inside(address):
-		p.problem(s, ReasonInvalid, "hostIP %s lies in the cluster network or the Service CIDR: nodes send nothing to this host; write its own address", s.HostIP)
+		p.problem(s, ReasonInvalid, "hostIP %s %s: nodes send nothing to this host; write its own address", s.HostIP, faultReserved)
 	case owners[address] != s.Name:
 		p.problem(s, ReasonInvalid, "hostIP %s is the address of %s, which had it first: nodes send nothing to this host; write its own address", s.HostIP, owners[address])
 	}

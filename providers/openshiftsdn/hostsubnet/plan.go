@@ -121,8 +121,7 @@ func (p *planner) remove(s *sdnv1.HostSubnet) {
 // stored validates a HostSubnet, and decides whether it is deleted.
 func (p *planner) stored(s *sdnv1.HostSubnet) {
 	uid, node := s.Annotations[sdnv1.AnnotationNodeUID], p.nodes[s.Name]
-	block, err := netip.ParsePrefix(s.Subnet)
-	readable := err == nil && block.Addr().Is4() && block == block.Masked()
+	block, readable := blockOf(s)
 	unique := !readable || p.used.Add(block)
 	if s.Host != s.Name {
 		p.problem(s, ReasonInvalid, "host %q is not the name of the object: it is ignored; create a HostSubnet of that name and delete this one", s.Host)
@@ -142,9 +141,9 @@ func (p *planner) stored(s *sdnv1.HostSubnet) {
 			p.remove(s) // the node gets another block, since it cannot use this one
 			return
 		}
-		fault := "is no IPv4 network"
+		fault := faultNetwork
 		if readable {
-			fault = "overlaps the block of an older HostSubnet, which keeps it"
+			fault = faultOverlap
 		}
 		p.problem(s, ReasonInvalid, "subnet %q %s: delete this HostSubnet, and create it with another subnet", s.Subnet, fault)
 		return

@@ -242,10 +242,11 @@ func (d *daemon) apply(ctx context.Context) error {
 	d.board.Note(topicFights, d.repairs.Problem())
 	switchErr := d.configureSwitch(ctx)
 	d.board.Note(topicSwitch, switchErr)
-	own, err := ownSubnet(snapshot{Node: d.Node, HostSubnets: list[*sdnv1.HostSubnet](d.objects.hostSubnets)})
+	own, err := ownSubnet(snapshot{Node: d.Node, Config: d.Config, HostSubnets: list[*sdnv1.HostSubnet](d.objects.hostSubnets)})
 	d.board.Note(topicNode, err)
 	switch {
 	case switchErr != nil:
+		d.unready()
 		return switchErr
 	case err != nil: // HostSubnets are watched
 		underlayErr := d.resumeUnderlay(ctx)
@@ -263,7 +264,9 @@ func (d *daemon) apply(ctx context.Context) error {
 	d.board.Note(topicMTU, mtuErr)
 	var pods []netip.Addr
 	for _, l := range d.locals() {
-		pods = append(pods, l.Address)
+		if own.subnet.Contains(l.Address) {
+			pods = append(pods, l.Address)
+		}
 	}
 	rulesErr := d.applyRules(ctx, desiredRules(d.Config, own.subnet, pods))
 	d.board.Note(topicRules, rulesErr)
@@ -275,6 +278,15 @@ func (d *daemon) apply(ctx context.Context) error {
 	}
 	d.publish(own.subnet, d.migrated(portErr, mtuErr))
 	return errors.Join(errs, mtuErr)
+}
+
+// unready makes the agent unready until the next publish: without Open vSwitch no pod can start.
+func (d *daemon) unready() {
+	d.board.Update(func(s *status) bool {
+		before := s.ready
+		s.ready = false
+		return before
+	})
 }
 
 // publish updates the status. An agent that was ready stays ready, since pods can still start or report their own errors. Only an MTU problem of the underlay

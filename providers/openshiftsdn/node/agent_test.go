@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,6 +69,7 @@ func TestPodsTalk(t *testing.T) {
 			}
 		}
 	})
+	t.Run("CHECK finds what differs", func(t *testing.T) { checkFindsDifferences(t, one) })
 	t.Run("repeated requests", func(t *testing.T) {
 		before := a.address
 		if err := a.add(); err != nil || a.address != before {
@@ -88,6 +90,40 @@ func TestPodsTalk(t *testing.T) {
 			t.Errorf("after DEL the address is not free: %v", err)
 		}
 	})
+}
+
+// checkFindsDifferences changes each thing that an ADD installs.
+func checkFindsDifferences(t *testing.T, m *machine) {
+	bridge := "unix:" + m.config.SwitchRunDir + "/" + agentconfig.Bridge + ".mgmt"
+	for i, row := range []struct {
+		why    string
+		change func(p *pod)
+		want   string
+	}{
+		{"the interface is down", func(p *pod) { p.Run("ip", "link", "set", "eth0", "down") }, "interface eth0 is down"},
+		{"another MTU", func(p *pod) { p.Run("ip", "link", "set", "eth0", "mtu", "1300") }, "interface eth0 has MTU 1300 instead of 1450"},
+		{"another MAC address", func(p *pod) { p.Run("ip", "link", "set", "eth0", "address", "02:00:00:00:00:07") }, "interface eth0 has MAC address 02:00:00:00:00:07 instead of"},
+		{"no address", func(p *pod) { p.Run("ip", "address", "flush", "dev", "eth0") }, "interface eth0 lacks address"},
+		{"no route", func(p *pod) { p.Run("ip", "route", "flush", "exact", "default") }, "interface eth0 lacks the route to 0.0.0.0/0"},
+		{"no interface", func(p *pod) { _, _ = p.Try("ip", "link", "set", "eth0", "name", "other") }, "find interface eth0"},
+		// The agent restores flows: one of the calls comes before it.
+		{"no flow", func(p *pod) {
+			netns.Run(t, "ovs-ofctl", "-O", "OpenFlow14", "del-flows", bridge, "arp,arp_tpa="+p.address.String())
+		}, "flows of bridge br0 for the pod with address"},
+	} {
+		p := m.pod("one", fmt.Sprintf("check-%d", i), nil)
+		if err := p.check(); err != nil {
+			t.Errorf("%s: CHECK before it: %v", row.why, err)
+		}
+		eventually.Holds(t, "CHECK fails: "+row.why, func() (string, bool) {
+			row.change(p)
+			err := p.check()
+			return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), row.want)
+		})
+		if err := p.del(); err != nil {
+			t.Errorf("%s: DEL: %v", row.why, err)
+		}
+	}
 }
 
 // stream sends packets from a pod to another one until it is stopped, and returns how many of how many were lost.
@@ -179,17 +215,54 @@ func TestRestartsOfProcesses(t *testing.T) {
 		one.startAgent()
 		one.ready()
 	})
-	t.Run("the database of Open vSwitch is lost", func(t *testing.T) {
+	for _, damage := range []struct {
+		why    string
+		damage func(file string) error
+	}{
+		{"deleted", os.Remove},
+		{"emptied", func(file string) error { return os.Truncate(file, 0) }},
+		{"overwritten", func(file string) error { return os.WriteFile(file, []byte("something else\n"), 0o600) }},
+	} {
+		for _, end := range []struct {
+			why string
+			end func(damage func())
+		}{
+			{"the pod restarts", func(damage func()) { one.switchd.Stop(t); damage(); one.startSwitch() }},
+			{"ovsdb-server is killed", func(damage func()) {
+				damage()
+				netns.Run(t, "kill", "-9", one.process("ovsdb-server "+one.config.SwitchDataDir))
+			}},
+		} {
+			t.Run("the database of Open vSwitch is "+damage.why+", and "+end.why, func(t *testing.T) {
+				before := one.databaseID(t)
+				end.end(func() {
+					if err := damage.damage(filepath.Join(one.config.SwitchDataDir, "conf.db")); err != nil {
+						t.Fatal(err)
+					}
+				})
+				eventually.Holds(t, "there is a database again", func() (string, bool) {
+					now := one.databaseID(t)
+					return now, now != "" && now != before
+				})
+				nodetest.Reaches(t, a.Namespace, far.address, podMTU)
+				nodetest.Reaches(t, one.at, a.address, podMTU)
+				one.ready()
+				eventually.Holds(t, "CHECK passes, and a pod starts", func() (string, bool) {
+					err := errors.Join(a.check(), one.schedule("one", "after-"+fmt.Sprint(time.Now().UnixNano()), nil).add())
+					return fmt.Sprint(err), err == nil
+				})
+			})
+		}
+	}
+	t.Run("the agent is not ready while there is no Open vSwitch", func(t *testing.T) {
 		one.switchd.Stop(t)
-		if err := os.Remove(filepath.Join(one.config.SwitchDataDir, "conf.db")); err != nil {
-			t.Fatal(err)
-		}
+		eventually.Holds(t, "it is not ready, and says why", func() (string, bool) {
+			out, err := one.readyz()
+			return out, err != nil && strings.Contains(out, "open vswitch is unreachable")
+		})
 		one.startSwitch()
+		one.ready()
 		nodetest.Reaches(t, a.Namespace, far.address, podMTU)
-		nodetest.Reaches(t, one.at, a.address, podMTU)
-		if err := a.check(); err != nil {
-			t.Errorf("CHECK: %v", err)
-		}
 	})
 	t.Run("a sandbox ends without DEL", func(t *testing.T) {
 		p := one.pod("one", "gone", nil)

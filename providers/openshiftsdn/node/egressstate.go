@@ -6,6 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/hostsubnet"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 )
 
@@ -24,8 +25,7 @@ func claims(s snapshot) ([]egressip.Claim, error) {
 // egressIPs adds the VNIDs of namespaces with egress IPs: those assigned to this node, and the nodes through which packets of its pods leave. Such a namespace
 // never uses the address of a node: if none of its nodes is reachable, its egress traffic is dropped. The controller reports errors in objects.
 func (d *desired) egressIPs(s snapshot) {
-	inside := append(s.Config.Pools(), s.Config.ServiceNetwork)
-	cluster, _ := egressip.Read(s.HostSubnets, s.NetNamespaces, inside, s.Config.Mode == agentconfig.Multitenant, func(string) egressip.State { return egressip.Unknown })
+	cluster, _ := egressip.Read(s.HostSubnets, s.NetNamespaces, s.Config.Reserved(), s.Config.Mode == agentconfig.Multitenant, func(string) egressip.State { return egressip.Unknown })
 	uses, _ := egressip.Resolve(cluster)
 	pods := map[uint32]map[string][]netip.Addr{}
 	for _, p := range d.Input.Pods {
@@ -34,7 +34,11 @@ func (d *desired) egressIPs(s snapshot) {
 		}
 		pods[p.VNID][p.Namespace] = append(pods[p.VNID][p.Namespace], p.Address)
 	}
-	places := networksOf(s)
+	_, others, _, _ := networksOf(s) // the node's own network is not needed
+	places := map[string]hostsubnet.Endpoint{}
+	for _, e := range others {
+		places[e.Subnet.Name] = e
+	}
 	d.Probes = map[string]netip.Addr{}
 	for _, n := range cluster.Namespaces {
 		id, used := d.Input.VNIDs[n.Name]
@@ -59,12 +63,12 @@ func (d *desired) egressIPs(s snapshot) {
 			if !known || !local {
 				continue
 			}
-			d.Probes[p.Node] = flows.RouterAddress(place.subnet)
+			d.Probes[p.Node] = flows.RouterAddress(place.Block)
 			switch probed(s, p.Node) {
 			case tunnelprobe.Reachable:
-				e.Nodes = append(e.Nodes, place.address)
+				e.Nodes = append(e.Nodes, place.Address)
 			case tunnelprobe.Unknown:
-				unknown = append(unknown, place.address)
+				unknown = append(unknown, place.Address)
 			case tunnelprobe.Unreachable:
 			}
 		}
@@ -82,15 +86,4 @@ func probed(s snapshot, node string) tunnelprobe.State {
 		return tunnelprobe.Unknown
 	}
 	return s.Probed(node)
-}
-
-// networksOf returns the addresses and blocks of the nodes that have both.
-func networksOf(s snapshot) map[string]nodeNetwork {
-	out := map[string]nodeNetwork{}
-	for _, h := range s.HostSubnets {
-		if place, err := networkOf(h); err == nil {
-			out[h.Name] = place
-		}
-	}
-	return out
 }

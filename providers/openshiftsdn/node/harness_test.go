@@ -18,7 +18,6 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
@@ -109,11 +108,11 @@ func newCluster(t testing.TB, mode agentconfig.Mode) *cluster {
 	return c
 }
 
-// permissions are all that an agent has.
+// permissions gives agents the role that they have in a cluster.
 func (c *cluster) permissions() {
 	c.t.Helper()
 	ns := c.api.Namespace(c.t)
-	account := c.api.ServiceAccount(c.t, ns, "sdn")
+	account := c.api.WithRoles(c.t, ns, "sdn", "../assets/clusterrole-sdn.yaml")
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: c.api.Config.Host, CertificateAuthorityData: c.api.Config.CAData}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: account.BearerToken}
@@ -123,19 +122,6 @@ func (c *cluster) permissions() {
 	if err := clientcmd.WriteToFile(*config, c.kubeconfig); err != nil {
 		c.t.Fatal(err)
 	}
-	read := []string{"get", "list", "watch"}
-	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sdn-agent"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods", "namespaces", "services", "nodes"}, Verbs: read},
-		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
-		{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies", "servicecidrs"}, Verbs: read},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"hostsubnets", "netnamespaces", "egressnetworkpolicies"}, Verbs: read},
-		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	}})
-	c.create(&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "sdn-agent"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "sdn-agent"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "sdn"}},
-	})
 }
 
 func (c *cluster) create(object client.Object) {
@@ -235,14 +221,30 @@ func (m *machine) startAgent()  { m.t.Helper(); m.agent = m.start("run") }
 func (m *machine) ready() {
 	m.t.Helper()
 	eventually.Holds(m.t, m.name+" is ready", func() (string, bool) {
-		out, err := m.at.Try("curl", "-s", "--fail-with-body", "http://"+m.config.NodeHealthAddress+"/readyz")
+		out, err := m.readyz()
 		return out, err == nil
 	})
 }
 
+// readyz returns the answer of the agent's /readyz, and an error unless it is ready.
+func (m *machine) readyz() (string, error) {
+	return m.at.Try("curl", "-s", "--fail-with-body", "http://"+m.config.NodeHealthAddress+"/readyz")
+}
+
+// process returns the process of the node whose command line has a text, empty if there is none.
+func (m *machine) process(text string) string {
+	out, _ := exec.Command("pgrep", "-f", text).Output()
+	return strings.TrimSpace(string(out))
+}
+
 // vswitchd returns the process of ovs-vswitchd, empty if it does not run.
 func (m *machine) vswitchd() string {
-	out, _ := exec.Command("pgrep", "-f", "ovs-vswitchd unix:"+m.config.SwitchRunDir+"/db.sock").Output()
+	return m.process("ovs-vswitchd unix:" + m.config.SwitchRunDir + "/db.sock")
+}
+
+// databaseID returns the UUID of the root of Open vSwitch's database, empty if there is none.
+func (m *machine) databaseID(t testing.TB) string {
+	out, _ := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+m.config.SwitchRunDir+"/db.sock", "--timeout=5", "--bare", "--columns=_uuid", "list", "Open_vSwitch").Output()
 	return strings.TrimSpace(string(out))
 }
 

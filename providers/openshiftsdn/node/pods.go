@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"time"
 
@@ -205,8 +206,8 @@ func (d *daemon) Del(ctx context.Context, c cniserver.Call) error {
 	return d.addresses.release(c.ContainerID, c.IfName)
 }
 
-// Check implements cniserver.Handler.
-func (d *daemon) Check(_ context.Context, c cniserver.Call, added *current.Result) error {
+// Check implements cniserver.Handler. It compares the port, the link and the flows of the pod with what Add has installed.
+func (d *daemon) Check(ctx context.Context, c cniserver.Call, added *current.Result) error {
 	i, exists := d.vswitch.Interface(linkName(c))
 	switch {
 	case !exists:
@@ -216,17 +217,41 @@ func (d *daemon) Check(_ context.Context, c cniserver.Call, added *current.Resul
 	case i.ExternalIDs[idSandbox] != c.ContainerID:
 		return fmt.Errorf("the port %s belongs to sandbox %q", linkName(c), i.ExternalIDs[idSandbox])
 	}
-	addresses, err := ovs.PodAddresses(c.NetNS, c.IfName)
+	for _, ip := range added.IPs {
+		if a, ok := netaddr.FromIPNet(&ip.Address); ok {
+			if err := errors.Join(d.podLink(c, a.Masked(), a.Addr()).Check(), d.checkFlows(ctx, a.Addr(), i.Port)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkFlows compares the flows that have the address or the port of a pod with the desired ones.
+func (d *daemon) checkFlows(ctx context.Context, address netip.Addr, port int) error {
+	want, err := desire(d.snapshot())
 	if err != nil {
 		return err
 	}
-	for _, ip := range added.IPs {
-		if a, ok := netaddr.FromIPNet(&ip.Address); ok && !slices.Contains(addresses, a) {
-			return fmt.Errorf("interface %s of the pod lacks address %s", c.IfName, a)
-		}
+	if !slices.ContainsFunc(want.Input.Pods, func(p flows.Pod) bool { return p.Address == address && p.Port == uint32(port) }) {
+		return fmt.Errorf("the pod with address %s has no flows; see /readyz of the agent for the reason", address)
 	}
-	if err := d.flowsProblem(); err != nil {
-		return fmt.Errorf("the flows of bridge %s differ from the desired ones: %w", agentconfig.Bridge, err)
+	result, err := flows.Desired(want.Input)
+	if err != nil {
+		return err
+	}
+	differences, err := d.keeper.Bridge.Differences(ctx, result.Flows)
+	if err != nil {
+		return fmt.Errorf("compare the flows of bridge %s: %w", agentconfig.Bridge, err)
+	}
+	if own := flowsOf(differences, address, port); len(own) > 0 {
+		return fmt.Errorf("%d flows of bridge %s for the pod with address %s differ from the desired ones, such as: %s", len(own), agentconfig.Bridge, address, own[0])
 	}
 	return nil
+}
+
+// flowsOf returns the flows that have the address or the port of a pod.
+func flowsOf(all []string, address netip.Addr, port int) []string {
+	pattern := regexp.MustCompile(fmt.Sprintf(`[=:]%s([ ,/-]|$)|in_port=%d([ ,]|$)|output:%d([ ,)]|$)`, regexp.QuoteMeta(address.String()), port, port))
+	return slices.DeleteFunc(slices.Clone(all), func(flow string) bool { return !pattern.MatchString(flow) })
 }

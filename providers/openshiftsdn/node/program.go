@@ -101,7 +101,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	if d.outside != nil {
 		d.outside.set(outsideRules(want.Input))
 	}
-	d.reporter.Report(topicObjects, append(want.Unresolved, closedProblems(s, result.Closed)...))
+	d.reporter.Report(topicObjects, slices.Concat(want.Unresolved, want.Lost, closedProblems(s, result.Closed)))
 	d.monitor.Watch(d.lifetime, want.Probes)
 	if nodes := nodeAddresses(s); !slices.Equal(want.Claims, d.claims) || !slices.Equal(nodes, d.nodes) {
 		d.claims, d.nodes = want.Claims, nodes

@@ -2,6 +2,8 @@ package node
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,5 +47,23 @@ func TestRequested(t *testing.T) {
 				t.Errorf("%s: %q is missing in %v", row.why, want, err)
 			}
 		}
+	}
+}
+
+func TestFlowsOf(t *testing.T) {
+	own := []string{
+		"-table=40, priority=100,arp,arp_tpa=10.128.2.9 actions=output:11",
+		"-table=20, priority=100,ip,in_port=11,nw_src=10.128.2.9 actions=goto_table:21",
+		"+table=0, in_port=11 actions=drop",
+		"-table=70, ip,nw_dst=10.128.2.9,reg0=0xa actions=output:11",
+		"+table=1, priority=1 actions=set_field:10.128.2.9->nw_dst",
+	}
+	others := []string{
+		"-table=40, priority=100,arp,arp_tpa=10.128.2.90 actions=output:110",
+		"-table=20, in_port=111,nw_src=110.128.2.9 actions=drop",
+		"+table=0, priority=11 actions=drop",
+	}
+	if got := flowsOf(slices.Concat(others, own), netip.MustParseAddr("10.128.2.9"), 11); !slices.Equal(got, own) {
+		t.Errorf("flows of the pod are %q", got)
 	}
 }

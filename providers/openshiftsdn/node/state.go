@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/hostsubnet"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
 )
@@ -68,6 +69,8 @@ type desired struct {
 	Names []string
 	// Unresolved are the problems of egress firewall rules for pods on this node whose name has no address.
 	Unresolved []objectevents.Problem
+	// Lost are the pods of this node whose address its block no longer has.
+	Lost []objectevents.Problem
 	// Claims are the egress IPs assigned to this node. Probes are the tunnel addresses of other nodes whose egress IPs local pods use.
 	Claims []egressip.Claim
 	Probes map[string]netip.Addr
@@ -75,7 +78,7 @@ type desired struct {
 
 // desire computes the desired state. It returns an error while the node has no block.
 func desire(s snapshot) (desired, error) {
-	own, err := ownSubnet(s)
+	own, others, refused, err := networksOf(s)
 	if err != nil {
 		return desired{}, err
 	}
@@ -84,7 +87,7 @@ func desire(s snapshot) (desired, error) {
 		Address: own.address, Subnet: own.subnet, TunnelMAC: flows.PodMAC(flows.RouterAddress(own.subnet)), Addresses: map[netpolicy.ID][]netip.Addr{},
 		Hosts: map[netpolicy.ID]netip.Addr{},
 	}}
-	d.peers(s)
+	d.peers(others, refused)
 	d.vnids(s)
 	d.pods(s)
 	if s.Config.Mode == agentconfig.NetworkPolicy {
@@ -109,39 +112,39 @@ type nodeNetwork struct {
 	subnet  netip.Prefix
 }
 
-func networkOf(h *sdnv1.HostSubnet) (nodeNetwork, error) {
-	address, err := netip.ParseAddr(h.HostIP)
-	if err != nil || !address.Is4() {
-		return nodeNetwork{}, fmt.Errorf("HostSubnet %s: hostIP %q is not an IPv4 address", h.Name, h.HostIP)
+// networksOf returns the networks of this node and of all others, and the errors of HostSubnets that are not used. It returns an error if the node's own one
+// is missing or not used.
+func networksOf(s snapshot) (own nodeNetwork, others []hostsubnet.Endpoint, refused map[string]error, err error) {
+	all, refused := hostsubnet.Usable(s.HostSubnets, s.Config.Reserved())
+	for _, e := range all {
+		if e.Subnet.Name == s.Node {
+			own = nodeNetwork{e.Address, e.Block}
+			continue
+		}
+		others = append(others, e)
 	}
-	subnet, err := netip.ParsePrefix(h.Subnet)
-	if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 30 {
-		return nodeNetwork{}, fmt.Errorf("HostSubnet %s: subnet %q is not an IPv4 network of at least four addresses", h.Name, h.Subnet)
+	switch {
+	case own.subnet.IsValid():
+		return own, others, refused, nil
+	case refused[s.Node] != nil:
+		return own, others, refused, fmt.Errorf("the node has no block: %w; openshift-sdn-controller reports what to do", refused[s.Node])
 	}
-	return nodeNetwork{address, subnet.Masked()}, nil
+	return own, others, refused, fmt.Errorf("the node has no HostSubnet %s with a block yet; openshift-sdn-controller creates it", s.Node)
 }
 
 func ownSubnet(s snapshot) (nodeNetwork, error) {
-	for _, h := range s.HostSubnets {
-		if h.Name == s.Node {
-			return networkOf(h)
-		}
-	}
-	return nodeNetwork{}, fmt.Errorf("the node has no HostSubnet %s yet; openshift-sdn-controller creates it", s.Node)
+	own, _, _, err := networksOf(s)
+	return own, err
 }
 
-// peers adds the other nodes.
-func (d *desired) peers(s snapshot) {
-	for _, h := range s.HostSubnets {
-		if h.Name == s.Node || h.Subnet == "" { // the controller has not assigned a block yet
-			continue
-		}
-		place, err := networkOf(h)
-		if err != nil {
-			d.problem("%v", err)
-			continue
-		}
-		p := flows.Peer{Name: h.Name, Address: place.address, Subnet: place.subnet}
+// peers adds the other nodes and hosts.
+func (d *desired) peers(others []hostsubnet.Endpoint, refused map[string]error) {
+	for _, err := range refused {
+		d.problem("%v", err)
+	}
+	for _, e := range others {
+		h := e.Subnet
+		p := flows.Peer{Name: h.Name, Address: e.Address, Subnet: e.Block}
 		if text, set := h.Annotations[sdnv1.AnnotationFixedVNID]; set {
 			id, err := strconv.ParseUint(text, 10, 24)
 			if err != nil {
@@ -182,9 +185,14 @@ func (d *desired) vnids(s snapshot) {
 	}
 }
 
-// pods adds the pods of the node, with the VNIDs of their namespaces. A pod without a VNID has no flows.
+// pods adds the pods of the node, with the VNIDs of their namespaces. A pod without a VNID has no flows, and neither has one whose address lies outside of the
+// node's block, because another node may have that address now.
 func (d *desired) pods(s snapshot) {
 	for _, l := range s.Local {
+		if !d.Input.Subnet.Contains(l.Address) {
+			d.lost(s, l)
+			continue
+		}
 		id, known := d.Input.VNIDs[l.Namespace]
 		if !known && s.Config.Mode != agentconfig.Subnet {
 			d.problem("pod %s: its namespace has no NetNamespace; it has no network until openshift-sdn-controller has created it", l.ID)
@@ -194,11 +202,30 @@ func (d *desired) pods(s snapshot) {
 	}
 }
 
+// reasonLost: the block of the node no longer has the address of a pod.
+const reasonLost = "PodAddressLost"
+
+// lost reports a pod whose address is not one of the node's block.
+func (d *desired) lost(s snapshot, l local) {
+	message := fmt.Sprintf("node %s has another block now, %s, without the address %s of the pod, which has no network; so that it starts again with an address of the block: kubectl delete pod -n %s %s",
+		s.Node, d.Input.Subnet, l.Address, l.Namespace, l.Name)
+	d.problem("pod %s: %s", l.ID, message)
+	for _, p := range s.Pods {
+		if p.Namespace == l.Namespace && p.Name == l.Name && (l.UID == "" || l.UID == string(p.UID)) {
+			d.Lost = append(d.Lost, objectevents.Problem{Object: p, Reason: reasonLost, Message: message})
+		}
+	}
+}
+
 // policies adds the policies of namespaces with pods on this node.
 func (d *desired) policies(s snapshot) {
 	selected, attached := map[string]bool{}, map[netpolicy.ID]local{}
 	for _, l := range s.Local {
 		selected[l.Namespace], attached[l.ID] = true, l
+	}
+	blocks := map[string]netip.Prefix{s.Node: d.Input.Subnet}
+	for _, p := range d.Input.Peers {
+		blocks[p.Name] = p.Subnet
 	}
 	in := netpolicy.Input{}
 	for _, p := range s.Policies {
@@ -214,6 +241,10 @@ func (d *desired) policies(s snapshot) {
 		// The address of a local pod is known before the API server has it.
 		if l, ok := attached[pod.ID]; ok && (l.UID == "" || l.UID == string(p.UID)) {
 			pod.Addresses = []netip.Addr{l.Address}
+		}
+		// Another pod may have the address of a pod whose node has lost its block.
+		if block, known := blocks[p.Spec.NodeName]; known && !pod.HostNetwork {
+			pod.Addresses = slices.DeleteFunc(pod.Addresses, func(a netip.Addr) bool { return !block.Contains(a) })
 		}
 		in.Pods = append(in.Pods, pod)
 		if !pod.HostNetwork && !pod.Ended {

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
@@ -84,6 +86,16 @@ func TestDesire(t *testing.T) {
 		{"in mode Subnet pods have no VNID", agentconfig.Subnet, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(0), ""},
 		{"the VNID of the namespace", agentconfig.Multitenant, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
 		{"a pod without a VNID has no flows", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = nil }, func(in flows.Input) any { return len(in.Pods) }, 0, "pod a/p: its namespace has no NetNamespace"},
+		{"a pod without an address of the node's block has no flows", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[0].Subnet = "10.128.8.0/23" }, func(in flows.Input) any { return len(in.Pods) }, 0,
+			"pod a/p: node one has another block now, 10.128.8.0/23, without the address 10.128.2.9 of the pod, which has no network; so that it starts again with an address of the block: kubectl delete pod -n a p"},
+		{"policies do not use the address of such a pod", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.HostSubnets[0].Subnet = "10.128.8.0/23"
+			s.Pods = []*corev1.Pod{onNode("one", "p", "10.128.2.9")}
+		}, func(in flows.Input) any { return len(in.Addresses[netpolicy.ID{Namespace: "a", Name: "p"}]) }, 0, "pod a/p: node one has another block now"},
+		{"nor of one on another node", agentconfig.NetworkPolicy, func(s *snapshot) { s.Pods = []*corev1.Pod{onNode("two", "q", "10.128.6.9")} },
+			func(in flows.Input) any { return len(in.Addresses[netpolicy.ID{Namespace: "a", Name: "q"}]) }, 0, ""},
+		{"the address of a pod in the block of its node", agentconfig.NetworkPolicy, func(s *snapshot) { s.Pods = []*corev1.Pod{onNode("two", "q", "10.128.4.9")} },
+			func(in flows.Input) any { return in.Addresses[netpolicy.ID{Namespace: "a", Name: "q"}] }, []netip.Addr{netip.MustParseAddr("10.128.4.9")}, ""},
 		{"it keeps the one that it had", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces, s.Known = nil, map[string]uint32{"a": 7777} }, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(7777), ""},
 		{"a changed VNID wins over the former one", agentconfig.Multitenant, func(s *snapshot) { s.Known = map[string]uint32{"a": 7777} }, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
 		{"a reserved VNID is not used", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 5)) }, func(in flows.Input) any { return len(in.VNIDs) }, 2, "NetNamespace b: netname \"b\" and netid 5"},
@@ -92,7 +104,23 @@ func TestDesire(t *testing.T) {
 		{"an appliance with a fixed VNID", agentconfig.Multitenant, func(s *snapshot) { s.HostSubnets[1].Annotations[sdnv1.AnnotationFixedVNID] = "7" }, func(in flows.Input) any { return *in.Peers[0].FixedVNID }, uint32(7), ""},
 		{"what is no VNID is reported", agentconfig.Multitenant, func(s *snapshot) { s.HostSubnets[1].Annotations[sdnv1.AnnotationFixedVNID] = "x" }, func(in flows.Input) any { return in.Peers[0].FixedVNID == nil }, true, "not a VNID of at most 16777215"},
 		{"a node without a block yet", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].Subnet = "" }, func(in flows.Input) any { return len(in.Peers) }, 0, ""},
-		{"a node with nonsense", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "fd00::1" }, func(in flows.Input) any { return len(in.Peers) }, 0, `hostIP "fd00::1" is not an IPv4 address`},
+		{"a node with nonsense", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "fd00::1" }, func(in flows.Input) any { return len(in.Peers) }, 0, `hostIP "fd00::1" is no IPv4 address`},
+		{"a newer HostSubnet with a smaller name claims the block of a node", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, created(time.Hour, hostSubnet("a", "192.0.2.7", "10.128.4.0/24")))
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"two"}, `HostSubnet a: subnet "10.128.4.0/24" overlaps the block of an older HostSubnet, which keeps it`},
+		{"a newer one claims the own block", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, created(time.Hour, hostSubnet("a", "192.0.2.7", "10.128.2.0/23")))
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"two"}, `HostSubnet a: subnet "10.128.2.0/23" overlaps`},
+		{"one for a host of another name", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].Host = "x" }, func(in flows.Input) any { return len(in.Peers) }, 0, `HostSubnet two: host "x" is not the name of the object`},
+		{"a host in the cluster network", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "10.129.0.1" }, func(in flows.Input) any { return len(in.Peers) }, 0, "hostIP 10.129.0.1 lies in the cluster network or the Service CIDR"},
+		{"a host with the address of a Service", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "172.30.0.1" }, func(in flows.Input) any { return len(in.Peers) }, 0, "hostIP 172.30.0.1 lies in the cluster network or the Service CIDR"},
+		{"a newer host with the address of a node", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, created(time.Hour, hostSubnet("a", "192.0.2.2", "10.128.6.0/23")))
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"two"}, "HostSubnet a: hostIP 192.0.2.2 is the address of two, which had it first"},
+		{"two nodes exchange their addresses", agentconfig.Subnet, func(s *snapshot) {
+			s.HostSubnets = append(s.HostSubnets, hostSubnet("three", "192.0.2.2", "10.128.6.0/23", sdnv1.AnnotationNodeUID, "3"))
+			s.HostSubnets[1].Annotations[sdnv1.AnnotationNodeUID] = "2"
+		}, func(in flows.Input) any { return peerNames(in) }, []string{"three", "two"}, ""},
 		{"multicast", agentconfig.Multitenant, func(s *snapshot) { multicastOn(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.Multicast }, []uint32{10}, ""},
 		{"multicast of a shared VNID needs all its namespaces", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10, multicastOn)) }, func(in flows.Input) any { return len(in.Multicast) }, 0, ""},
 		{"a namespace asks for an egress IP that no node has: it never uses the node's", agentconfig.Multitenant, func(s *snapshot) { asksForIP(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.EgressIPs },
@@ -199,11 +227,70 @@ func TestDesire(t *testing.T) {
 			t.Errorf("%s: %v", row.why, err)
 		}
 	}
-	s := base(agentconfig.Subnet)
-	s.HostSubnets = s.HostSubnets[1:]
-	if _, err := desire(s); err == nil || !strings.Contains(err.Error(), "the node has no HostSubnet one yet") {
-		t.Errorf("a node without a HostSubnet: %v", err)
+	for _, row := range []struct {
+		why    string
+		change func(*snapshot)
+		want   string
+	}{
+		{"the node has no HostSubnet", func(s *snapshot) { s.HostSubnets = s.HostSubnets[1:] }, "the node has no HostSubnet one with a block yet; openshift-sdn-controller creates it"},
+		{"all blocks are in use", func(s *snapshot) { s.HostSubnets[0].Subnet = "" }, "the node has no HostSubnet one with a block yet"},
+		{"an older HostSubnet has the block", func(s *snapshot) {
+			created(time.Hour, s.HostSubnets[0])
+			s.HostSubnets[1].Subnet = "10.128.2.0/23"
+		}, `the node has no block: HostSubnet one: subnet "10.128.2.0/23" overlaps the block of an older HostSubnet, which keeps it`},
+		{"its address is that of a pod", func(s *snapshot) { s.HostSubnets[0].HostIP = "10.128.2.9" }, "the node has no block: HostSubnet one: hostIP 10.128.2.9 lies in the cluster network"},
+	} {
+		s := base(agentconfig.Subnet)
+		row.change(&s)
+		if _, err := desire(s); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v", row.why, err)
+		}
 	}
+}
+
+// TestLostPods: a pod has an event with the way out, and not a pod that was created again with its name.
+func TestLostPods(t *testing.T) {
+	s := base(agentconfig.Subnet)
+	s.HostSubnets[0].Subnet = "10.128.8.0/23"
+	s.Pods = []*corev1.Pod{onNode("one", "p", "10.128.2.9"), onNode("one", "q", "10.128.8.9")}
+	for _, row := range []struct {
+		uid  string
+		want int
+	}{{"u", 1}, {"another", 0}} {
+		s.Pods[0].UID = types.UID(row.uid)
+		want, err := desire(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(want.Lost) != row.want {
+			t.Errorf("pod with UID %s: %+v", row.uid, want.Lost)
+		}
+		for _, p := range want.Lost {
+			if p.Object != s.Pods[0] || p.Reason != "PodAddressLost" || !strings.HasSuffix(p.Message, "kubectl delete pod -n a p") {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+}
+
+// onNode is a pod of namespace a on a node.
+func onNode(node, name, address string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{PodIPs: []corev1.PodIP{{IP: address}}}}
+}
+
+// created sets when a HostSubnet was created, after those without a time.
+func created(after time.Duration, h *sdnv1.HostSubnet) *sdnv1.HostSubnet {
+	h.CreationTimestamp = metav1.NewTime(time.Unix(0, 0).Add(after))
+	return h
+}
+
+func peerNames(in flows.Input) []string {
+	var out []string
+	for _, p := range in.Peers {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // TestUnresolvedNames: each node reports the names that it cannot look up, for the pods that it has.

@@ -24,8 +24,6 @@ const (
 	ReasonInvalid = "NetNamespaceInvalid"
 	// ReasonDuplicate: another namespace had the VNID first.
 	ReasonDuplicate = "VNIDInUse"
-	// ReasonChange: a request for another VNID is refused.
-	ReasonChange = "ChangeNetworkRefused"
 	// ReasonExhausted: no VNID is free.
 	ReasonExhausted = "VNIDsExhausted"
 )
@@ -128,7 +126,7 @@ func (p *planner) refuseChanges() {
 }
 
 func (p *planner) refuse(n *sdnv1.NetNamespace, format string, args ...any) {
-	p.problem(n, ReasonChange, format, args...)
+	p.problem(n, sdnv1.ReasonChangeRefused, format, args...)
 }
 
 // withoutRequest returns a copy without the change request.

@@ -62,7 +62,7 @@ func database(ctx context.Context, c config.Config, d config.Database, log *slog
 	if err := os.MkdirAll(c.Directories.Run, 0o755); err != nil {
 		return fmt.Errorf("create directory of sockets: %w", err)
 	}
-	if err := ovs.PrepareDatabase(ctx, d.File, d.Schema); err != nil {
+	if err := ovs.PrepareDatabase(ctx, d.File, d.Schema, log); err != nil {
 		return err
 	}
 	return ovs.Daemon{
