@@ -22,6 +22,7 @@ func TestFilesAreWrittenDurably(t *testing.T) {
 		"cmd/host-network/announce.go":                       {1, "an empty file below /run"},
 		"internal/cli/dayone/imports/imports.go":             {1, output},
 		"internal/cli/doctor/directory.go":                   {1, output},
+		"internal/cli/ui/ui.go":                              {1, "a file for the browser that the command opens, removed when it ends"},
 		"internal/cniserver/store.go":                        {1, damaged},
 		"internal/dayone/hostapply/netlinkovs/execute.go":    {1, "a file of /proc/sys"},
 		"internal/dayone/hostapply/netlinkovs/resolvconf.go": {1, "a file that is mounted, which cannot be replaced"},

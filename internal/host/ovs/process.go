@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // Switch runs Open vSwitch on a node: a database server and ovs-vswitchd. RunDir, DataDir, Schema and Log must be set.
@@ -102,7 +104,7 @@ func PrepareDatabase(ctx context.Context, database, schema string, log *slog.Log
 		return err
 	}
 	log.Error("replacing an unreadable database by an empty one", "file", database, "renamed", database+unreadableSuffix, "error", unreadable)
-	if err := os.Rename(database, database+unreadableSuffix); err != nil {
+	if err := durable.Rename(database, database+unreadableSuffix); err != nil {
 		return fmt.Errorf("set aside unreadable database: %w", err)
 	}
 	return tool(ctx, "create", database, schema)

@@ -256,7 +256,7 @@ func TestRestartsOfProcesses(t *testing.T) {
 	}
 	t.Run("the agent is not ready while there is no Open vSwitch", func(t *testing.T) {
 		one.switchd.Stop(t)
-		eventually.Holds(t, "it is not ready, and says why", func() (string, bool) {
+		eventually.Holds(t, "it is not ready, with the reason", func() (string, bool) {
 			out, err := one.readyz()
 			return out, err != nil && strings.Contains(out, "open vswitch is unreachable")
 		})
