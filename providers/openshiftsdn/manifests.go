@@ -52,7 +52,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 }
 
 func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
-	p := pods{api: f.APIServer, ownProxy: spec.DeployKubeProxy == nil || !*spec.DeployKubeProxy}
+	p := pods{api: f.APIServer, platform: f.Platform, ownProxy: spec.DeployKubeProxy == nil || !*spec.DeployKubeProxy}
 	var err error
 	if p.image, err = f.Images.Get(Image, "OpenShift SDN"); err != nil {
 		return provider.Output{}, err
@@ -175,7 +175,9 @@ func addFoundation(list *manifest.List, c agentconfig.Config) {
 type pods struct {
 	image, proxyImage, operatorImage string
 	api                              facts.HostPort
-	proxy                            *serviceproxy.Config
+	// platform is facts.Cluster.Platform, empty if it is unknown.
+	platform string
+	proxy    *serviceproxy.Config
 	// ownProxy is true if kube-proxy runs in the pods of agents. check has the arguments of the kernel check that runs before it.
 	ownProxy bool
 	check    []string
@@ -228,6 +230,9 @@ func (p pods) setController(d *appsv1.DaemonSet) {
 	d.Spec.Template.Annotations = map[string]string{configHash: hash(p.data[agentconfig.FileName])}
 	c := &d.Spec.Template.Spec.Containers[0]
 	c.Image, c.Env = p.image, append(c.Env, p.api.Env()...)
+	if p.platform != "" {
+		c.Command = append(c.Command, "--platform-type="+p.platform)
+	}
 }
 
 // addMetrics adds the proxies for the metrics of agents, controllers and the kube-proxy in the pods of agents. They run the operator's image. If that image is
