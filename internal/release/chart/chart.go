@@ -96,7 +96,7 @@ func catalogue(files map[string][]byte, images release.Set, objects []*unstructu
 	}
 	annotations, ok := chart["annotations"].(map[string]any)
 	if !ok {
-		return errors.New("Chart.yaml has no annotations")
+		return errors.New("no annotations in Chart.yaml")
 	}
 	annotations["artifacthub.io/operator"], annotations["artifacthub.io/operatorCapabilities"] = "true", strings.ToLower(release.Capabilities)
 	for name, value := range map[string][]any{"images": list, "crds": crds} {
