@@ -179,12 +179,18 @@ type Output struct {
 	// Failures are problems in the cluster that the specification does not cause, each with its own reason. They become
 	// <Component>Degraded and Degraded immediately, and block nothing.
 	Failures []Failure
+	// Notes are properties of a working component that users should know, each with its own reason. They become the message of
+	// <Component>Available=True, and neither degrade nor block anything.
+	Notes []Note
 	// Again is the duration after which the part has to be observed again without an event; 0 means never.
 	Again time.Duration
 }
 
 // Failure is a reason of a condition, and a sentence.
 type Failure struct{ Reason, Message string }
+
+// Note is a reason in the message of a condition, and a sentence.
+type Note struct{ Reason, Message string }
 
 // Component is a part that is deployed in addition to the default network of any type: kube-proxy, the parts for multiple
 // networks. It obeys the contract of Provider, except that it is not chosen by type. The two stay separate interfaces: a component is enabled or

@@ -156,6 +156,9 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			"Degraded": "False AsExpected ", "Ready": "True AsExpected "}},
 		{"a finding aside", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "MultiNetwork", Effect: Unavailable, Reason: "NotServed", Message: "m", Aside: true}}}, map[string]string{
 			"Available": "True AsExpected ", "MultiNetworkAvailable": "False NotServed m"}},
+		{"a note of a component is the message of its own condition only", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "Flannel", Effect: Noted, Reason: "NetworkPoliciesNotEnforced", Message: "m"}}}, map[string]string{
+			"Available": "True AsExpected ", "Degraded": "False AsExpected ", "Ready": "True AsExpected ", "Upgradeable": "True AsExpected ",
+			"FlannelAvailable": "True AsExpected m", "FlannelDegraded": "False AsExpected "}},
 		{"a node with fewer families, another with an older kernel", Input{Live: []Live{healthy(agent)}, Memory: remembering(settled("r1"), "Degraded/NodeFacts/NodeAddresses", time.Hour), Nodes: []Node{
 			{Name: "a", Kernel: "6.8.0-45", Families: "IPv4"}, {Name: "b", Kernel: "6.8.1", Families: "IPv4 and IPv6"}, {Name: "c", Kernel: "5.4.0", Families: "IPv4 and IPv6"}}}, map[string]string{
 			"NodeFactsDegraded":  "True NodeAddresses the nodes do not all have internal addresses of the same IP families: a has IPv4; 2 have IPv4 and IPv6",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -102,11 +103,24 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, err
 	}
-	result := provider.Output{Objects: objects, MTU: c.MTU, Waiting: turn.why, Failures: o.exhausted(c)}
+	result := provider.Output{Objects: objects, MTU: c.MTU, Waiting: turn.why, Failures: o.exhausted(c), Notes: notes(spec)}
 	if len(result.Failures) > 0 {
 		result.Again = blocksInterval
 	}
 	return result, nil
+}
+
+// reasonUnenforced is the reason of the note of modes that ignore NetworkPolicies.
+const reasonUnenforced = "NetworkPoliciesNotEnforced"
+
+// notes returns a note if the mode ignores NetworkPolicies, which the API server accepts in every mode.
+func notes(spec *operatorv1.NetworkSpec) []provider.Note {
+	why := unenforced(mode(spec))
+	if why == "" {
+		return nil
+	}
+	return []provider.Note{{Reason: reasonUnenforced, Message: fmt.Sprintf("%s; to enforce them, create a cluster with mode %s, or with network type %s",
+		why, osv1.SDNModeNetworkPolicy, operatorv1.NetworkTypeOVNKubernetes)}}
 }
 
 // files returns the data of the ConfigMap.

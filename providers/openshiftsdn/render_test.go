@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -244,6 +245,36 @@ func TestNodesWithoutABlockAreNamed(t *testing.T) {
 		}
 		if strings.Join(got, "; ") != tc.want || (out.Again > 0) != (tc.want != "") {
 			t.Errorf("%s: %q, again after %v, want %q", tc.why, got, out.Again, tc.want)
+		}
+	}
+}
+
+// TestModesThatIgnorePoliciesHaveANote: the note names the mode and the way out.
+func TestModesThatIgnorePoliciesHaveANote(t *testing.T) {
+	ignored := func(mode string) []provider.Note {
+		return []provider.Note{{Reason: "NetworkPoliciesNotEnforced",
+			Message: "NetworkPolicies are not enforced in mode " + mode + "; to enforce them, create a cluster with mode NetworkPolicy, or with network type OVNKubernetes"}}
+	}
+	for _, tc := range []struct {
+		why  string
+		mode osv1.SDNMode
+		want []provider.Note
+	}{
+		{"the default enforces them", "", nil},
+		{"the mode that enforces them", osv1.SDNModeNetworkPolicy, nil},
+		{"... in another case", "networkpolicy", nil},
+		{"a mode without isolation", osv1.SDNModeSubnet, ignored("Subnet")},
+		{"a mode that isolates namespaces only", osv1.SDNModeMultitenant, ignored("Multitenant")},
+		{"... in another case", "multitenant", ignored("Multitenant")},
+	} {
+		out := output(t, network(func(s *operatorv1.NetworkSpec) {
+			s.DefaultNetwork.OpenShiftSDNConfig = &osv1.OpenShiftSDNConfig{Mode: tc.mode}
+		}), nil, cluster())
+		if diff := cmp.Diff(tc.want, out.Notes); diff != "" {
+			t.Errorf("%s, mode %q: %s", tc.why, tc.mode, diff)
+		}
+		if len(out.Failures) > 0 || len(out.Problems) > 0 || out.Again != 0 {
+			t.Errorf("%s, mode %q: a mode is no problem, and needs no other observation: %+v", tc.why, tc.mode, out)
 		}
 	}
 }

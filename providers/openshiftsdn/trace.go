@@ -37,9 +37,7 @@ func (OpenShiftSDN) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 		Leaves:     "masquerades the packet with its own address, unless the namespace has egress IPs",
 	}
 	m := mode(spec)
-	if m != osv1.SDNModeNetworkPolicy {
-		c.Unenforced = fmt.Sprintf("NetworkPolicies are not enforced in mode %s", m)
-	}
+	c.Unenforced = unenforced(m)
 	if m == osv1.SDNModeMultitenant {
 		c.Isolation = "mode Multitenant connects only namespaces of the same VNID"
 	}
@@ -48,6 +46,14 @@ func (OpenShiftSDN) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 
 func mode(spec *operatorv1.NetworkSpec) osv1.SDNMode {
 	return cmp.Or(canonicalMode(settings(spec).Mode), defaultMode)
+}
+
+// unenforced returns a sentence about why NetworkPolicies have no effect in a mode; empty if they are enforced.
+func unenforced(m osv1.SDNMode) string {
+	if m == osv1.SDNModeNetworkPolicy {
+		return ""
+	}
+	return fmt.Sprintf("NetworkPolicies are not enforced in mode %s", m)
 }
 
 // Trace traces the packet and its reply through the bridges of the nodes with ofproto/trace, and names the decisive flows by their notes. Without at.Run it

@@ -186,6 +186,16 @@ Flannel     True        False         False      v1        5m
 KubeProxy   True        False         False      v1        5m
 NodeMTU     -           -             False      -         5m
 `, 1},
+		{"a note of a working component", healthyCluster(condition("FlannelAvailable", "True", "AsExpected", "NetworkPolicies are not enforced")), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+State:   healthy
+
+NAME        AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
+operator    True        False         -          v1        3h
+network     True        False         False      v1        5m
+Flannel     True        False         False      v1        5m      NetworkPolicies are not enforced
+KubeProxy   True        False         False      v1        5m
+NodeMTU     -           -             False      -         5m
+`, 0},
 		{"nothing is installed", &world{}, `Network: Network.operator.openshift.io/cluster does not exist
 
 NAME       AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE

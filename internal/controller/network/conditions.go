@@ -202,7 +202,7 @@ func (r *reconciled) warnings(about func(rule string) bool) pipeline.Refusals {
 	return found
 }
 
-// renderFindings reports components that cannot be rendered, wait, or are partly served.
+// renderFindings reports components that cannot be rendered, wait, or are partly served, and the notes of the others.
 func (r *reconciled) renderFindings() []status.Finding {
 	var found []status.Finding
 	for _, o := range r.result.Outputs {
@@ -219,6 +219,9 @@ func (r *reconciled) renderFindings() []status.Finding {
 		}
 		for _, f := range o.Output.Failures {
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Degraded, Reason: f.Reason, Message: f.Message, Immediate: true})
+		}
+		for _, n := range o.Output.Notes {
+			found = append(found, status.Finding{Component: o.Name, Effect: status.Noted, Reason: n.Reason, Message: n.Message})
 		}
 		if o.Output.Unavailable != "" {
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Unavailable, Reason: reasonNotServed, Message: o.Output.Unavailable, Aside: true})

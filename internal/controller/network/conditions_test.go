@@ -83,6 +83,9 @@ func TestConditionsOfAReconcile(t *testing.T) {
 		{"an error with its own reason", func(p given) {
 			p.result.Outputs = []pipeline.ComponentOutput{{Name: "A", Output: provider.Output{Failures: []provider.Failure{{Reason: "SubnetsExhausted", Message: "node a has no block"}}}}}
 		}, []string{"Degraded SubnetsExhausted node a has no block"}},
+		{"a note of a component, which is no problem", func(p given) {
+			p.result.Outputs = []pipeline.ComponentOutput{{Name: "A", Output: provider.Output{Notes: []provider.Note{{Reason: "NetworkPoliciesNotEnforced", Message: "not in mode a"}}}}}
+		}, []string{"Noted NetworkPoliciesNotEnforced not in mode a"}},
 		{"a forbidden request is not transient", func(p given) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
 			`Degraded ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: the operator is not allowed to: configmaps "c" is forbidden: no`}},
 		{"what may pass is progress at first", func(p given) { p.applyErr = errors.Join(applyError(errors.New("boom"))) }, []string{
