@@ -31,7 +31,7 @@ func problems(t *testing.T, dir string) (failed, warned []string) {
 	if err != nil {
 		return []string{err.Error()}, nil
 	}
-	validators := append(validation.DefaultBundleValidators, validation.OperatorHubValidator, validation.ObjectValidator, validation.OperatorGroupValidator)
+	validators := append(slices.Clone(validation.DefaultBundleValidators), validation.OperatorHubValidator, validation.ObjectValidator, validation.OperatorGroupValidator)
 	for _, result := range validators.Validate(bundle.ObjectsToValidate()...) {
 		for _, e := range result.Errors {
 			failed = append(failed, e.Error())
