@@ -24,10 +24,11 @@ const actionTimeout = 3 * time.Minute
 type Actions interface {
 	// Permissions reports whether the user may change the network, and create what a connectivity test needs.
 	Permissions(ctx context.Context) (change, test bool, err error)
-	// Plan previews a configuration in YAML.
-	Plan(ctx context.Context, text, acknowledge string) (preview.Result, error)
-	// Apply applies a configuration if its plan applies, and returns the plan and the generation; 0 if it was not applied.
-	Apply(ctx context.Context, text, acknowledge string, force bool) (preview.Result, int64, error)
+	// Plan previews a configuration, and returns the generation of the object that it is planned for; 0 if that does not exist.
+	Plan(ctx context.Context, c Change) (preview.Result, int64, error)
+	// Apply applies a configuration if its plan applies, and returns the plan and the new generation; 0 if it was not applied. The error
+	// wraps ErrRefused if the object no longer has the generation of the change.
+	Apply(ctx context.Context, c Change) (preview.Result, int64, error)
 	// Rollback rolls back to a revision, or with dryRun only plans that. It also returns the number of the revision.
 	Rollback(ctx context.Context, revision, acknowledge string, dryRun bool) (preview.Result, int, int64, error)
 	// Test runs connectivity tests on nodes.
@@ -37,8 +38,9 @@ type Actions interface {
 // Planned is the response to plan, apply and rollback.
 type Planned struct {
 	preview.Result
-	// Applied is true if the change was made; Generation is then that of the Network.
-	Applied    bool  `json:"applied"`
+	// Applied is true if the change was made.
+	Applied bool `json:"applied"`
+	// Generation is that of the changed object after the change; in the response to plan, that of the object that the plan is for.
 	Generation int64 `json:"generation,omitempty"`
 	// Revision is the target of a rollback.
 	Revision int `json:"revision,omitempty"`
@@ -84,28 +86,30 @@ func decode(body *json.Decoder, into any) error {
 	return nil
 }
 
-// change is the body of plan and apply.
-type change struct {
+// Change is a configuration to plan or to apply: the body of both.
+type Change struct {
 	YAML        string `json:"yaml"`
 	Acknowledge string `json:"acknowledge"`
 	Force       bool   `json:"force"`
+	// Generation is that of the plan which the user has seen. Only apply uses it.
+	Generation int64 `json:"generation"`
 }
 
 func (s *Server) plan(ctx context.Context, body *json.Decoder) (any, error) {
-	var c change
+	var c Change
 	if err := decode(body, &c); err != nil {
 		return nil, err
 	}
-	plan, err := s.options.Actions.Plan(ctx, c.YAML, c.Acknowledge)
-	return Planned{Result: plan, Applies: plan.Applies()}, err
+	plan, generation, err := s.options.Actions.Plan(ctx, c)
+	return Planned{Result: plan, Generation: generation, Applies: plan.Applies()}, err
 }
 
 func (s *Server) apply(ctx context.Context, body *json.Decoder) (any, error) {
-	var c change
+	var c Change
 	if err := decode(body, &c); err != nil {
 		return nil, err
 	}
-	plan, generation, err := s.options.Actions.Apply(ctx, c.YAML, c.Acknowledge, c.Force)
+	plan, generation, err := s.options.Actions.Apply(ctx, c)
 	return Planned{Result: plan, Applied: generation > 0, Generation: generation, Applies: plan.Applies()}, err
 }
 

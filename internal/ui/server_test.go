@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 	"github.com/cluster-network-operator/cno/internal/ui/page"
@@ -264,6 +266,45 @@ func TestBodiesAreLimited(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %.100s", row.why, w.Code, row.status, w.Body)
 		}
 	}
+}
+
+// A plan has the generation that it is for, and apply gets that of the plan which the user has seen.
+func TestApplyGetsTheGenerationOfThePlan(t *testing.T) {
+	s := served(t)
+	s.options.Actions = versioned{generation: 4}
+	for _, row := range []struct {
+		why, path, body string
+		status          int
+		answer          string
+	}{
+		{"a plan", "plan", `{"yaml":"a"}`, 200, `"generation":4`},
+		{"the plan is still that of the object", "apply", `{"yaml":"a","generation":4}`, 200, `"generation":5`},
+		{"the object was changed after the plan", "apply", `{"yaml":"a","generation":3}`, 409, ErrRefused.Error()},
+		{"no plan was made", "apply", `{"yaml":"a"}`, 409, ErrRefused.Error()},
+	} {
+		headers := map[string]string{"Origin": "http://" + s.hosts[0], "Content-Type": "application/json", keyHeader: s.key}
+		w := s.call(call{method: http.MethodPost, path: "/api/v1/" + row.path, body: row.body, cookie: s.own(), headers: headers})
+		if w.Code != row.status || !strings.Contains(w.Body.String(), row.answer) {
+			t.Errorf("%s: %d, want %d with %s: %s", row.why, w.Code, row.status, row.answer, w.Body)
+		}
+	}
+}
+
+// versioned plans and changes an object of a generation.
+type versioned struct {
+	Actions
+	generation int64
+}
+
+func (v versioned) Plan(context.Context, Change) (preview.Result, int64, error) {
+	return preview.Result{}, v.generation, nil
+}
+
+func (v versioned) Apply(_ context.Context, c Change) (preview.Result, int64, error) {
+	if c.Generation != v.generation {
+		return preview.Result{}, 0, ErrRefused
+	}
+	return preview.Result{}, v.generation + 1, nil
 }
 
 // unreachable has actions that are never reached.

@@ -1,11 +1,13 @@
 import type { NodeChanges } from "./types";
 
-/** The server could not answer; the message is a sentence for people. */
-export class Problem extends Error {}
+/** The server could not answer; the message is a sentence for people. The status is that of HTTP, or 0 without an answer. */
+export class Problem extends Error {
+  constructor(message: string, readonly status = 0) { super(message); }
+}
 
 async function answer<T>(response: Response): Promise<T> {
   const body = await response.json().catch(() => ({ error: `the server answered ${response.status}` })) as T & { error?: string };
-  if (!response.ok) throw new Problem(body.error ?? `the server answered ${response.status}`);
+  if (!response.ok) throw new Problem(body.error ?? `the server answered ${response.status}`, response.status);
   return body;
 }
 

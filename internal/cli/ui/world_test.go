@@ -17,6 +17,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -348,6 +349,16 @@ func (w *world) logLevel() osv1.LogLevel {
 		w.t.Fatal(err)
 	}
 	return n.Spec.LogLevel
+}
+
+// setLogLevel changes that of the Network as another client.
+func (w *world) setLogLevel(level osv1.LogLevel) {
+	w.t.Helper()
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}
+	patch := fmt.Appendf(nil, `{"spec":{"logLevel":%q}}`, level)
+	if err := w.server.Client.Patch(w.t.Context(), n, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // reader is the kubeconfig of a user who may read everything and change nothing.

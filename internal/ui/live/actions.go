@@ -2,8 +2,11 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/cluster-network-operator/cno/internal/cli/apply"
 	"github.com/cluster-network-operator/cno/internal/cli/connectivity"
@@ -39,38 +42,55 @@ func (a Actions) Permissions(ctx context.Context) (change, test bool, err error)
 	return change, test, err
 }
 
+// planned is a configuration with its plan.
+type planned struct {
+	preview.Result
+	offline.Input
+	// generation is that of the object in the cluster; 0 if it does not exist.
+	generation int64
+}
+
 // Plan is part of ui.Actions.
-func (a Actions) Plan(ctx context.Context, text, acknowledge string) (preview.Result, error) {
-	plan, _, err := a.plan(ctx, text, acknowledge)
+func (a Actions) Plan(ctx context.Context, c ui.Change) (preview.Result, int64, error) {
+	plan, err := a.plan(ctx, c)
+	return plan.Result, plan.generation, err
+}
+
+func (a Actions) plan(ctx context.Context, c ui.Change) (plan planned, err error) {
+	var problems []offline.Problem
+	if plan.Input, problems, err = (offline.Files{Stdin: strings.NewReader(c.YAML)}).Configuration([]string{"-"}); err != nil {
+		return plan, fmt.Errorf("%w: %w", page.ErrQuestion, err)
+	}
+	if len(problems) > 0 {
+		if problems, err = plan.Check(ctx, a.pipeline, problems); err != nil {
+			return plan, err
+		}
+		plan.Result = preview.Malformed(problems)
+		return plan, nil
+	}
+	// The generation is read before the plan is made: a plan that is newer than its generation is reviewed once more than necessary, one that
+	// is older would be applied to an object that the user has not seen. Without permission to read the object, there is only a plan.
+	if plan.generation, err = a.preview.Generation(ctx, plan.Object); err != nil && !apierrors.IsForbidden(err) {
+		return plan, fmt.Errorf("read %s: %w", plan.Name(), err)
+	}
+	plan.Result, err = apply.Plan(ctx, a.pipeline, a.preview, plan.Input, c.Acknowledge)
 	return plan, err
 }
 
-func (a Actions) plan(ctx context.Context, text, acknowledge string) (preview.Result, offline.Input, error) {
-	in, problems, err := offline.Files{Stdin: strings.NewReader(text)}.Configuration([]string{"-"})
-	if err != nil {
-		return preview.Result{}, in, fmt.Errorf("%w: %w", page.ErrQuestion, err)
-	}
-	if len(problems) > 0 {
-		if problems, err = in.Check(ctx, a.pipeline, problems); err != nil {
-			return preview.Result{}, in, err
-		}
-		return preview.Malformed(problems), in, nil
-	}
-	plan, err := apply.Plan(ctx, a.pipeline, a.preview, in, acknowledge)
-	return plan, in, err
-}
-
 // Apply is part of ui.Actions.
-func (a Actions) Apply(ctx context.Context, text, acknowledge string, force bool) (preview.Result, int64, error) {
-	plan, in, err := a.plan(ctx, text, acknowledge)
+func (a Actions) Apply(ctx context.Context, c ui.Change) (preview.Result, int64, error) {
+	plan, err := a.plan(ctx, c)
 	if err != nil || !plan.Applies() {
-		return plan, 0, err
+		return plan.Result, 0, err
 	}
-	generation, err := a.preview.Submit(ctx, in.Object, plan.Acknowledgement, force)
+	generation, err := a.preview.SubmitPlanned(ctx, plan.Object, plan.Acknowledgement, c.Force, c.Generation)
+	if errors.Is(err, preview.ErrChanged) {
+		err = fmt.Errorf("%s %w: review the new plan, or reload the page to start from the present configuration", plan.Name(), err)
+	}
 	if err != nil {
-		return plan, 0, fmt.Errorf("%w: %w", ui.ErrRefused, err)
+		return plan.Result, 0, fmt.Errorf("%w: %w", ui.ErrRefused, err)
 	}
-	return plan, generation, nil
+	return plan.Result, generation, nil
 }
 
 // Rollback is part of ui.Actions.

@@ -1,5 +1,5 @@
 import { parseDocument } from "yaml";
-import { get, live, post } from "../api";
+import { get, live, post, Problem } from "../api";
 import { h, list, replace } from "../dom";
 import { Form } from "../form";
 import type { Context } from "../main";
@@ -50,7 +50,7 @@ function editor({ body, problem, say, session }: Context, doc: ChangeDocument): 
     apply.disabled = !session.mayChange || !plan || plan.decision === "unchanged" || !(plan.applies || (plan.acknowledgement !== undefined && plan.acknowledgement !== "" && acknowledged === plan.acknowledgement));
   }
   function show(p: Plan): void {
-    if (p.acknowledgement !== plan?.acknowledgement) acknowledged = "";
+    if (p.acknowledgement !== plan?.acknowledgement || p.generation !== plan?.generation) acknowledged = "";
     plan = p;
     replace(result, planView(p), session.mayChange && acknowledgement(p, (hash) => { acknowledged = hash; buttons(); }));
     const box = document.getElementById("acknowledge") as HTMLInputElement | null;
@@ -80,12 +80,14 @@ function editor({ body, problem, say, session }: Context, doc: ChangeDocument): 
   async function submit(): Promise<void> {
     apply.disabled = true;
     try {
-      const p = await post<Plan>("apply", { yaml: yaml.value, acknowledge: acknowledged, force: force.checked });
+      const p = await post<Plan>("apply", { yaml: yaml.value, acknowledge: acknowledged, force: force.checked, generation: plan?.generation ?? 0 });
       show(p);
       replace(done, h("p", { class: "sentence" }, p.applied ? `Applied as generation ${p.generation}.` : "Not applied: see the plan."));
       if (p.applied) say("Applied");
     } catch (error) {
       replace(done, h("p", { class: "note" }, (error as Error).message));
+      // The network may have changed since the plan: only a plan that was shown is applied.
+      if (error instanceof Problem && error.status === 409) await ask();
       buttons();
     }
   }
