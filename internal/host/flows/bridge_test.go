@@ -48,7 +48,7 @@ func vswitch(t *testing.T) (ovs.Switch, flows.Bridge) {
 		}
 		defer client.Close()
 		c := ovs.Configuration{Client: client}
-		if err := c.Initialize(t.Context(), nil); err != nil {
+		if err := c.Initialize(t.Context(), ovs.Root{}); err != nil {
 			return err.Error(), false
 		}
 		if err := c.EnsureBridge(t.Context(), ovs.Bridge{Name: "br0", Userspace: true, Secure: true}); err != nil {

@@ -47,25 +47,31 @@ type Port struct {
 // Configuration changes the database of a node's Open vSwitch.
 type Configuration struct{ Client *ovsdb.Client }
 
-// rootOptions are the options of the root of the configuration. Open vSwitch would write the statistics of all interfaces every five seconds, which no program of
-// these networks reads.
-var rootOptions = map[string]string{"stats-update-interval": "3600000"}
+// Root is what a network sets in the root of the configuration. Other keys stay.
+type Root struct{ ExternalIDs, Options map[string]string }
 
-// Initialize creates the root row of the configuration, if it is missing, and merges external IDs and options into it.
-func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]string) error {
-	columns := map[string]map[string]string{"external_ids": externalIDs, "other_config": rootOptions}
-	root := ovsdb.Select("Open_vSwitch", slices.Sorted(maps.Keys(columns)))
+// OwnOptions returns the options of an Open vSwitch that only a network uses. By default it writes the statistics of all interfaces every five seconds, which no
+// program of these networks reads; other clients of a host's Open vSwitch may.
+func OwnOptions() map[string]string { return map[string]string{"stats-update-interval": "3600000"} }
+
+func (r Root) columns() map[string]map[string]string {
+	return map[string]map[string]string{"external_ids": r.ExternalIDs, "other_config": r.Options}
+}
+
+// Initialize creates the root row of the configuration, if it is missing, and merges a Root into it.
+func (c Configuration) Initialize(ctx context.Context, want Root) error {
+	root := ovsdb.Select("Open_vSwitch", []string{"external_ids", "other_config"})
 	results, err := c.Client.Transact(ctx, database, root)
 	if err != nil {
 		return fmt.Errorf("read the configuration of open vswitch: %w", err)
 	}
 	row := map[string]any{}
-	for name, want := range columns {
+	for name, values := range want.columns() {
 		merged := map[string]string{}
 		if len(results[0].Rows) > 0 {
 			maps.Copy(merged, results[0].Rows[0].Map(name))
 		}
-		maps.Copy(merged, want)
+		maps.Copy(merged, values)
 		row[name] = ovsdb.Map(merged)
 	}
 	operation := ovsdb.Update("Open_vSwitch", row)

@@ -99,10 +99,10 @@ func (d *Database) Interface(name string) (Interface, bool) {
 	return i, exists
 }
 
-// HasRootIDs reports whether the root of the configuration has external IDs, and its options.
-func (d *Database) HasRootIDs(want map[string]string) bool {
+// HasRoot reports whether the root of the configuration has all values of a Root.
+func (d *Database) HasRoot(want Root) bool {
 	for _, row := range d.cache.Snapshot().Rows("Open_vSwitch") {
-		return contains(row.Map("external_ids"), want) && contains(row.Map("other_config"), rootOptions)
+		return contains(row.Map("external_ids"), want.ExternalIDs) && contains(row.Map("other_config"), want.Options)
 	}
 	return false
 }

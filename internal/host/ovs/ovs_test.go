@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
@@ -99,10 +100,18 @@ func (n *node) configure() {
 		return "", true
 	})
 	n.t.Cleanup(func() { _ = n.config.Client.Close() })
-	for _, ids := range []map[string]string{{"system-id": n.at.Name, "hostname": "x"}, {"hostname": "y"}} {
-		if err := n.config.Initialize(n.t.Context(), ids); err != nil {
-			n.t.Fatal(err)
-		}
+	for _, root := range []ovs.Root{
+		{ExternalIDs: map[string]string{"system-id": n.at.Name, "hostname": "x"}},
+		{ExternalIDs: map[string]string{"hostname": "y"}, Options: map[string]string{"a": "1"}},
+		{}, // keeps what it does not name
+	} {
+		n.must(n.config.Initialize(n.t.Context(), root))
+	}
+	results, err := n.config.Client.Transact(n.t.Context(), "Open_vSwitch", ovsdb.Select("Open_vSwitch", []string{"external_ids", "other_config"}))
+	n.must(err)
+	root := results[0].Rows[0]
+	if diff := cmp.Diff([]map[string]string{{"system-id": n.at.Name, "hostname": "y"}, {"a": "1"}}, []map[string]string{root.Map("external_ids"), root.Map("other_config")}); diff != "" {
+		n.t.Error(diff)
 	}
 	for range 2 {
 		n.must(n.config.EnsureBridge(n.t.Context(), ovs.Bridge{Name: "br-tun", Userspace: true}))

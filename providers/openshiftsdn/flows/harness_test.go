@@ -50,7 +50,7 @@ func newSwitch(t testing.TB) *vswitch {
 			return err.Error(), false
 		}
 		v.config = ovs.Configuration{Client: client}
-		if err := v.config.Initialize(t.Context(), nil); err != nil {
+		if err := v.config.Initialize(t.Context(), ovs.Root{}); err != nil {
 			_ = client.Close()
 			return err.Error(), false
 		}

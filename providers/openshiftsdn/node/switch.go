@@ -75,13 +75,16 @@ func switchControl(c agentconfig.Config) ovs.Control {
 
 // configureSwitch creates the bridge with the VXLAN port.
 func (d *daemon) configureSwitch(ctx context.Context) error {
-	ids := map[string]string{"system-id": d.Node, "hostname": d.Node}
-	if !d.vswitch.HasRootIDs(ids) {
+	root := ovs.Root{ExternalIDs: map[string]string{"system-id": d.Node, "hostname": d.Node}}
+	if !d.Config.ExternalSwitch {
+		root.Options = ovs.OwnOptions()
+	}
+	if !d.vswitch.HasRoot(root) {
 		c, err := d.vswitch.Configuration(ctx)
 		if err != nil {
 			return err
 		}
-		if err := c.Initialize(ctx, ids); err != nil {
+		if err := c.Initialize(ctx, root); err != nil {
 			return err
 		}
 	}

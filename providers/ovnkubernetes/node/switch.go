@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -79,9 +78,9 @@ func (d *daemonState) configureSwitch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := d.desiredIDs()
-	if !d.vswitch.HasRootIDs(want) {
-		if err := c.Initialize(ctx, maps.Clone(want)); err != nil {
+	root := ovs.Root{ExternalIDs: d.desiredIDs(), Options: ovs.OwnOptions()}
+	if !d.vswitch.HasRoot(root) {
+		if err := c.Initialize(ctx, root); err != nil {
 			return err
 		}
 	}
