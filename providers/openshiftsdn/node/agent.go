@@ -153,7 +153,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if o.Config.Mode != agentconfig.Subnet {
 		d.outside = newTableController(d.repairs.Made, func(err error) { d.board.Note(topicOutside, err) }, func(closed map[string]string) {
-			d.reporter.Report(topicOutside, closedProblems(d.snapshot(), closed))
+			var problems []objectevents.Problem
+			if len(closed) > 0 {
+				problems = closedProblems(d.snapshot(), closed)
+			}
+			d.reporter.Report(topicOutside, problems)
 		})
 	}
 	d.metrics = newMetrics(o.Version, d)

@@ -82,19 +82,21 @@ func (r *refusedFlows) of(set openflow.Set) map[string]string {
 	return out
 }
 
-// compute computes the flows, and sets the owners that are closed in the input, from which the rules of nftables follow.
-func (d *daemon) compute(want *desired) (flows.Result, error) {
-	result, err := flows.Desired(want.Input)
-	if err != nil {
-		return flows.Result{}, err
+// compute returns the desired state and its flows. The input has the owners that are closed, from which the rules of nftables follow.
+func (d *daemon) compute(s snapshot) (want desired, result flows.Result, err error) {
+	if want, err = desire(s); err != nil {
+		return want, result, err
+	}
+	if result, err = flows.Desired(want.Input); err != nil {
+		return want, result, err
 	}
 	if want.Input.Closed = d.refused.of(result.Flows); len(want.Input.Closed) > 0 {
 		if result, err = flows.Desired(want.Input); err != nil {
-			return flows.Result{}, err
+			return want, result, err
 		}
 	}
 	want.Input.Closed = result.Closed
-	return result, nil
+	return want, result, nil
 }
 
 // closedProblems returns a problem for each closed owner, on its object. Of the NetworkPolicies of a namespace it is the one with the most rules.

@@ -47,6 +47,9 @@ func TestOneNamespaceDoesNotDegradeOthers(t *testing.T) {
 		}
 		return fmt.Sprint(len(all.Items), err), false
 	})
+	if err := pod.check(); err != nil {
+		t.Errorf("CHECK of a pod in the closed namespace: %v", err)
+	}
 	other := one.pod("two", "other", map[string]string{"app": "web"})
 	nodetest.Serve(t, other.Namespace, ":8080")
 	nodetest.Answers(t, client.Namespace, other.address.String()+":8080")

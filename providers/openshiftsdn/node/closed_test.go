@@ -131,16 +131,12 @@ func TestClosedOwnersHaveNoFlows(t *testing.T) {
 		{"a pod", "pod a/p", "table=70,priority=100,ip,nw_dst=10.128.2.9 actions=meter:22", "table=70,priority=0 actions=drop"},
 	} {
 		var d daemon
-		want, err := desire(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, err := d.compute(&want)
+		want, before, err := d.compute(s)
 		if err != nil || len(want.Input.Closed) > 0 || !strings.Contains(before.Flows.String(), row.opened) {
 			t.Fatalf("%s: before: closed are %v, %v\n%s", row.why, want.Input.Closed, err, before.Flows)
 		}
 		d.refused.record(before.Flows, &hostflows.RefusedError{Owner: row.owner, Err: errors.New("a reason")})
-		after, err := d.compute(&want)
+		want, after, err := d.compute(s)
 		if err != nil || len(want.Input.Closed) != 1 || want.Input.Closed[row.owner] == "" {
 			t.Fatalf("%s: closed are %v, %v", row.why, want.Input.Closed, err)
 		}

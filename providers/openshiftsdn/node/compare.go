@@ -62,11 +62,7 @@ func (d *daemon) serveComparison(w http.ResponseWriter, r *http.Request) {
 // compare compares the node with the objects that the agent has received.
 func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 	s := d.snapshot()
-	want, err := desire(s)
-	if err != nil {
-		return agentconfig.Comparison{}, err
-	}
-	result, err := d.compute(&want)
+	want, result, err := d.compute(s)
 	if err != nil {
 		return agentconfig.Comparison{}, err
 	}

@@ -229,16 +229,12 @@ func (d *daemon) Check(ctx context.Context, c cniserver.Call, added *current.Res
 
 // checkFlows compares the flows that have the address or the port of a pod with the desired ones.
 func (d *daemon) checkFlows(ctx context.Context, address netip.Addr, port int) error {
-	want, err := desire(d.snapshot())
+	want, result, err := d.compute(d.snapshot())
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(want.Input.Pods, func(p flows.Pod) bool { return p.Address == address && p.Port == uint32(port) }) {
 		return fmt.Errorf("the pod with address %s has no flows; see /readyz of the agent for the reason", address)
-	}
-	result, err := flows.Desired(want.Input)
-	if err != nil {
-		return err
 	}
 	differences, err := d.keeper.Bridge.Differences(ctx, result.Flows)
 	if err != nil {

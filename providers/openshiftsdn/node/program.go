@@ -73,12 +73,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	defer d.mu.Unlock()
 	changes := d.objects.takeChanges()
 	s := d.snapshotLocked()
-	want, err := desire(s)
-	if err != nil {
-		d.objects.returnChanges(changes)
-		return nil, err
-	}
-	result, err := d.compute(&want)
+	want, result, err := d.compute(s)
 	if err != nil {
 		d.objects.returnChanges(changes)
 		return nil, err

@@ -139,8 +139,8 @@ func ownSubnet(s snapshot) (nodeNetwork, error) {
 
 // peers adds the other nodes and hosts.
 func (d *desired) peers(others []hostsubnet.Endpoint, refused map[string]error) {
-	for _, err := range refused {
-		d.problem("%v", err)
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		d.problem("%v", refused[name])
 	}
 	for _, e := range others {
 		h := e.Subnet

@@ -364,3 +364,21 @@ func TestEgressRules(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsHaveAnOrder: problems in another order would be reported as other ones, each time.
+func TestProblemsHaveAnOrder(t *testing.T) {
+	s := base(agentconfig.NetworkPolicy)
+	for _, name := range []string{"z", "y", "x", "w"} {
+		s.HostSubnets = append(s.HostSubnets, hostSubnet(name, "192.0.2.77", "nonsense"))
+	}
+	first, err := desire(s)
+	if err != nil || len(first.Problems) < 4 {
+		t.Fatalf("%v, %v", first.Problems, err)
+	}
+	for range 20 {
+		again, err := desire(s)
+		if diff := cmp.Diff(first.Problems, again.Problems); err != nil || diff != "" {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+	}
+}
