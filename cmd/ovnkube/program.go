@@ -96,7 +96,7 @@ type refusedFlag struct {
 
 func (refusedFlag) String() string     { return "" }
 func (refusedFlag) Type() string       { return "string" }
-func (f refusedFlag) Set(string) error { return f.refusal.Error("--" + f.name) }
+func (f refusedFlag) Set(string) error { return f.refusal.ErrorOf("--" + f.name) }
 
 // load reads the configuration.
 func (p *program) load(flags *pflag.FlagSet) (config.Config, error) {

@@ -35,8 +35,8 @@ type options struct {
 	cluster kubeconfig.Flags
 }
 
-// event is how long to wait for the event that explains a refusal: it may be written after the answer.
-const event = 5 * time.Second
+// eventTimeout is how long to wait for the event that explains a refusal: it may be written after the answer.
+const eventTimeout = 5 * time.Second
 
 // answer is the result for a namespace.
 type answer struct {
@@ -236,7 +236,7 @@ func granted(all []sdnv1.NetNamespace, n *sdnv1.NetNamespace, request string) bo
 
 // refusal returns the error of a refused request, with the reason that the controller reports by an event.
 func refusal(ctx context.Context, api client.Client, n *sdnv1.NetNamespace, request string) error {
-	waiting, cancel := context.WithTimeout(ctx, event)
+	waiting, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()

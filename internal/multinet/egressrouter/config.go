@@ -57,7 +57,8 @@ func (c *Conf) NeedsGateway() bool {
 	return slices.ContainsFunc(c.Destinations, func(d Destination) bool { return !c.Address.Contains(d.Address) })
 }
 
-// Parse reads a configuration strictly, and returns all errors in it, up to strictjson.MaxErrors. It accepts keys of CNI that the plugin does not use, and keys with a domain.
+// Parse reads a configuration strictly, and returns all errors in it, up to strictjson.MaxErrors. It accepts keys of CNI that the plugin does not use, and keys
+// with a domain.
 func Parse(text []byte) (Conf, field.ErrorList) {
 	c := Conf{Mode: modes[0]}
 	if len(text) > maxConfig {

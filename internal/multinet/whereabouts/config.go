@@ -92,7 +92,8 @@ func (c *Config) Pools(node string) []Pool {
 }
 
 // Parse reads the configuration of a plugin whose ipam section has the type whereabouts. All errors are returned at once, up to strictjson.MaxErrors, with
-// path and value. If there are errors, the configuration has the ranges whose networks could be read. It may then be used only to release allocations of an earlier version.
+// path and value. If there are errors, the configuration has the ranges whose networks could be read. It may then be used only to release allocations of an
+// earlier version.
 func Parse(text string) (*Config, field.ErrorList) {
 	c := &Config{Overlapping: true}
 	value, errs := strictjson.Parse(text, nil)

@@ -64,7 +64,7 @@ func refusedVariables(variable func(string) string) []error {
 	for _, r := range Refused() {
 		for _, name := range r.Variables {
 			if v := variable(name); v != "" && v != r.valid {
-				errs = append(errs, r.Error("variable "+name))
+				errs = append(errs, r.ErrorOf("variable "+name))
 			}
 		}
 	}
@@ -75,14 +75,14 @@ func refusedVariables(variable func(string) string) []error {
 func refusedKey(key string) error {
 	for _, r := range Refused() {
 		if slices.Contains(r.Keys, key) {
-			return r.Error(File + ", key " + key)
+			return r.ErrorOf(File + ", key " + key)
 		}
 	}
 	return fmt.Errorf("%s, key %s is not known", File, key)
 }
 
-// Error returns the error of one of the settings, such as --FLAG.
-func (r Refusal) Error(setting string) error {
+// ErrorOf returns the error of one of the settings, such as --FLAG.
+func (r Refusal) ErrorOf(setting string) error {
 	return fmt.Errorf("%s is not supported: %s", setting, r.Reason)
 }
 

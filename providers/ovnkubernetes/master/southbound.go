@@ -182,8 +182,8 @@ func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes ma
 }
 
 // bind binds each port that is bound to no chassis to the one of its node. After the loss of a database all ports are unbound until their nodes have connected
-// again, which takes seconds, and nodes that connect earlier would remove their flows to them. A node without the interface of a port removes the binding. ovn-controller binds ports whose requested chassis is its own;
-// ovn-northd writes it only after it has seen the chassis.
+// again, which takes seconds, and nodes that connect earlier would remove their flows to them. A node without the interface of a port removes the binding. Both
+// columns are set, since ovn-controller binds only ports whose requested chassis is its own, and ovn-northd writes that only after it has seen the chassis.
 func (s *southbound) bind(ctx context.Context, client *ovsdb.Client) error {
 	results, err := client.Transact(ctx, southboundName, ovsdb.Select(bindingTable, []string{"_uuid", "chassis", "options"}), ovsdb.Select(chassisTable, []string{"_uuid", "name"}))
 	if err != nil {
