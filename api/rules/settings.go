@@ -42,6 +42,7 @@ var (
 	KubeProxyUnknownFlag  = New("kube-proxy-unknown-flag", "unknown kube-proxy %s flag; %s")
 	KubeProxyOverride     = New("kube-proxy-override", "kube-proxy %s")
 	KubeProxyValue        = New("kube-proxy-value", "%s")
+	KubeProxyInterface    = New("kube-proxy-value", notInterface)
 	KubeProxyNoValue      = New("kube-proxy-value-count", "has no value; write one, or remove the argument")
 	KubeProxyManyValues   = New("kube-proxy-value-count", "are too many values; the flag takes one")
 	KubeProxySetTwice     = New("kube-proxy-set-twice", "contradicts %s; set it once, there")
@@ -106,7 +107,7 @@ var (
 
 const (
 	notNamespace = "cannot be the name of a namespace; use lower-case letters, digits and dashes, at most 63"
-	notInterface = "is not the name of a network interface: 1 to 15 letters without spaces and slashes"
+	notInterface = "is not the name of a network interface; use 1 to 15 characters, no spaces or slashes"
 )
 
 // smallForIPv6 is the sentence about an MTU that IPv6 does not work with.

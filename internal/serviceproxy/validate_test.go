@@ -79,7 +79,7 @@ func TestEachErrorIsNamedWithItsWayOut(t *testing.T) {
 				"proxyArguments[masquerade-all][0]: kube-proxy-value: is neither true nor false",
 				"proxyArguments[nodeport-addresses][0]: kube-proxy-value: is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14, or write primary for the addresses of the Node object",
 				"proxyArguments[oom-score-adj][0]: kube-proxy-value: is not a whole number from -1000 to 1000",
-				"proxyArguments[pod-bridge-interface][0]: kube-proxy-value: is not the name of a network interface: 1 to 15 letters without spaces and slashes",
+				"proxyArguments[pod-bridge-interface][0]: kube-proxy-value: is not the name of a network interface; use 1 to 15 characters, no spaces or slashes",
 				"proxyArguments[proxy-mode][0]: kube-proxy-value: is none of nftables, iptables, ipvs",
 				"proxyArguments[vmodule][0]: kube-proxy-value: is not of the form pattern=level, for example proxier=4",
 			}},
