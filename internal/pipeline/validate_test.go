@@ -223,7 +223,7 @@ func TestRefusalsReadAsJSON(t *testing.T) {
 func TestASecondFamilyThatANetworkDoesNotHaveIsRefusedWithTheWayOut(t *testing.T) {
 	dual := spec(podPools("10.128.0.0/14 23", "fd01::/48 64"), services("172.30.0.0/16", "fd02::/112"))
 	for _, r := range refusalsFor(t, Input{Desired: dual, Applied: spec()}, Validate) {
-		if r.Rule == RuleIPv6 && r.Field == "spec.clusterNetwork" && strings.Contains(r.Message, "gives pods IPv4 addresses alone; leave the IPv6 networks out, here and in spec.serviceNetwork") {
+		if r.Rule == RuleIPv6 && r.Field == "spec.clusterNetwork" && strings.Contains(r.Message, "assigns pods IPv4 addresses only; remove the IPv6 networks here and in spec.serviceNetwork") {
 			return
 		}
 	}
