@@ -105,7 +105,7 @@ Exit status: 0 printed.`,
 func completions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print the script with which a shell completes the words of this program",
+		Short: "Print a shell completion script",
 		Long: `Prints a script for a shell. It completes commands, flags and their values.
 
 For kubectl cno the shell needs kubectl's own script, and the program under the name

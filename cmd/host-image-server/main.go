@@ -74,7 +74,7 @@ func command() *cobra.Command {
 	f.DurationVar(&o.serving.Interval, "interval", 10*time.Second, "how often the directory of documents, and Secrets that PreprovisioningImages name, are read")
 	f.DurationVar(&o.server.Retain, "retain", time.Hour, "how long the URL of a replaced document remains valid")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "what to log: debug, info, warn or error")
-	f.StringVar(&o.server.Kernel, "kernel", "", "the kernel that belongs to the initramfs, to serve it beside")
+	f.StringVar(&o.server.Kernel, "kernel", "", "the kernel that belongs to the initramfs, to be served with it")
 	f.StringVar(&o.urlKey, "url-key-file", "", fmt.Sprintf("a file with the key from which the URLs of PreprovisioningImages are derived, %d characters or more", imageserver.MinToken))
 	o.metal.flags(f)
 	_ = cmd.MarkFlagRequired("url")

@@ -90,7 +90,7 @@ Exit status: 0 if everything agrees, otherwise 1. With --` + agentconfig.FlagJSO
 // printReport prints a report as text. It names no differences only if everything was compared.
 func (p *program) printReport(r finding.Report) error {
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintf(p.out, "%s\n  way out: %s\n", f, f.Place.WayOut()); err != nil {
+		if _, err := fmt.Fprintf(p.out, "%s\n  remedy: %s\n", f, f.Place.WayOut()); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func TestDisplayAndDebugEndWithTheComparisons(t *testing.T) {
 	}{
 		{"the logical network", []string{"display", api}, []string{
 			"$ ovs-vsctl --db=unix:", "database connection failed", "$ ovn-nbctl ", "switch ", "(node1)", "$ ovn-sbctl ",
-			"$ check-master\n", stale, "  way out: ", "$ check-node\n", "not compared: ",
+			"$ check-master\n", stale, "  remedy: ", "$ check-node\n", "not compared: ",
 		}, "No differences found"},
 		{"everything", []string{"ovn_debug", api}, []string{
 			"(node1)", "$ ovs-vsctl", " list Interface\n", "$ ovs-ofctl", "dump-flows", "$ ovs-appctl", "$ ovn-appctl", "connection-status", " list Load_Balancer\n", "gone", " lflow-list\n", "ls_in_",

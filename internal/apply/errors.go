@@ -21,7 +21,7 @@ type Error struct {
 }
 
 // errDependency is the cause for an object whose namespace or CRD could not be applied.
-var errDependency = errors.New("it waits for what it needs")
+var errDependency = errors.New("it waits for its dependencies")
 
 // errBlocked is the cause for an action that the plan has blocked.
 var errBlocked = errors.New("nothing can be done about it now")

@@ -141,7 +141,7 @@ func TestObjectsOfAFailedNamespaceAreSkipped(t *testing.T) {
 		return nil
 	}
 	_, err := executor.Execute(t.Context(), p)
-	for _, want := range []string{"create ConfigMap ns/c: it waits for what it needs: Namespace ns", "create Foo f: it waits for what it needs: CustomResourceDefinition foos.example.com"} {
+	for _, want := range []string{"create ConfigMap ns/c: it waits for its dependencies: Namespace ns", "create Foo f: it waits for its dependencies: CustomResourceDefinition foos.example.com"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}

@@ -64,7 +64,7 @@ func endsInNumber(name string) bool {
 func checkCIDR(item, address, length string) string {
 	prefix, err := netip.ParsePrefix(item)
 	if err == nil && prefix.Bits() == 0 {
-		return "contains every address, so that no connection to an address would use the proxy; list the networks that are reached without it, or write * alone to reach everything without it"
+		return "contains every address, so no connection to an address would use the proxy; list the networks to reach without it, or only * to bypass it for everything"
 	}
 	if err == nil {
 		return ""
@@ -93,10 +93,10 @@ func hint(item string) string {
 		return fmt.Sprintf("ports are ignored; did you mean %q?", host)
 	}
 	if brokenAddress(strings.Trim(item, ".")) {
-		return "looks like an address, and is none: each of its four numbers is from 0 to 255"
+		return "is not a valid address: each of the four numbers must be 0 to 255"
 	}
 	if strings.Trim(item, digits+".") == "" {
-		return "looks like a part of an address, and is none: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8"
+		return "is not a complete address: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8"
 	}
 	return `is neither a domain nor an address nor a CIDR; write for example "example.com", ".example.com", "10.0.0.1" or "10.0.0.0/16"`
 }

@@ -48,7 +48,7 @@ func validateEndpoints(at *field.Path, spec *configv1.ProxySpec) field.ErrorList
 		wrong := validateURL(at.Index(i), endpoint, "http", "https")
 		errs = append(errs, wrong...)
 		if len(wrong) == 0 && strings.HasPrefix(strings.ToLower(endpoint), "http:") && spec.HTTPProxy == "" {
-			errs = append(errs, field.Invalid(at.Index(i), Redact(endpoint), "an http endpoint is asked through httpProxy, which is not set: set it, or give an https endpoint"))
+			errs = append(errs, field.Invalid(at.Index(i), Redact(endpoint), "an http endpoint is reached through httpProxy, which is not set; set it, or use an https endpoint"))
 		}
 	}
 	return errs

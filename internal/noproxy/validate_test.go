@@ -66,7 +66,7 @@ func TestAllErrorsAreReportedAtOnceWithAWayOut(t *testing.T) {
 		{"TLS to the proxy for http", configv1.ProxySpec{HTTPProxy: "https://p"}, []string{
 			`spec.httpProxy: Invalid value: "https://p": scheme "https" not allowed (http); a proxy for http destinations that is itself reached over TLS is not supported, most proxies for https destinations are reached over http, too`}},
 		{"an http endpoint, and a proxy for https only", configv1.ProxySpec{HTTPSProxy: "http://p", ReadinessEndpoints: []string{"http://a"}}, []string{
-			`spec.readinessEndpoints[0]: Invalid value: "http://a": an http endpoint is asked through httpProxy, which is not set: set it, or give an https endpoint`}},
+			`spec.readinessEndpoints[0]: Invalid value: "http://a": an http endpoint is reached through httpProxy, which is not set; set it, or use an https endpoint`}},
 		{"items that are none", configv1.ProxySpec{HTTPProxy: "http://p", NoProxy: "*.example.com,10.0.0.0/33,*.Example.com,[::1],a:80,10.0.0.1:80,10.0.0.256,x/8,*,http://a,_"}, []string{
 			`spec.noProxy[0]: Invalid value: "*.example.com": invalid noProxy: use ".example.com" for all subdomains`,
 			`spec.noProxy[1]: Invalid value: "10.0.0.0/33": invalid noProxy: "33" is not the length of a prefix; it is from 0 to 32 for such an address`,
@@ -74,16 +74,16 @@ func TestAllErrorsAreReportedAtOnceWithAWayOut(t *testing.T) {
 			`spec.noProxy[3]: Invalid value: "[::1]": invalid noProxy: write an address without brackets: "::1"`,
 			`spec.noProxy[4]: Invalid value: "a:80": invalid noProxy: ports are ignored; did you mean "a"?`,
 			`spec.noProxy[5]: Invalid value: "10.0.0.1:80": invalid noProxy: ports are ignored; did you mean "10.0.0.1"?`,
-			`spec.noProxy[6]: Invalid value: "10.0.0.256": invalid noProxy: looks like an address, and is none: each of its four numbers is from 0 to 255`,
+			`spec.noProxy[6]: Invalid value: "10.0.0.256": invalid noProxy: is not a valid address: each of the four numbers must be 0 to 255`,
 			`spec.noProxy[7]: Invalid value: "x/8": invalid noProxy: "x" is not an address; write a CIDR as 10.0.0.0/16 or 2001:db8::/32`,
 			`spec.noProxy[8]: Invalid value: "*": invalid noProxy: * means everything, and must then be the only item`,
 			`spec.noProxy[9]: Invalid value: "http://a": invalid noProxy: is a URL; write the host only`,
 			`spec.noProxy[10]: Invalid value: "_": invalid noProxy: is neither a domain nor an address nor a CIDR; write for example "example.com", ".example.com", "10.0.0.1" or "10.0.0.0/16"`}},
 		{"everything but by its addresses, and parts of addresses", configv1.ProxySpec{HTTPProxy: "http://p", NoProxy: "0.0.0.0/0,::/0,123.10,10."}, []string{
-			`spec.noProxy[0]: Invalid value: "0.0.0.0/0": invalid noProxy: contains every address, so that no connection to an address would use the proxy; list the networks that are reached without it, or write * alone to reach everything without it`,
-			`spec.noProxy[1]: Invalid value: "::/0": invalid noProxy: contains every address, so that no connection to an address would use the proxy; list the networks that are reached without it, or write * alone to reach everything without it`,
-			`spec.noProxy[2]: Invalid value: "123.10": invalid noProxy: looks like a part of an address, and is none: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8`,
-			`spec.noProxy[3]: Invalid value: "10.": invalid noProxy: looks like a part of an address, and is none: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8`}},
+			`spec.noProxy[0]: Invalid value: "0.0.0.0/0": invalid noProxy: contains every address, so no connection to an address would use the proxy; list the networks to reach without it, or only * to bypass it for everything`,
+			`spec.noProxy[1]: Invalid value: "::/0": invalid noProxy: contains every address, so no connection to an address would use the proxy; list the networks to reach without it, or only * to bypass it for everything`,
+			`spec.noProxy[2]: Invalid value: "123.10": invalid noProxy: is not a complete address: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8`,
+			`spec.noProxy[3]: Invalid value: "10.": invalid noProxy: is not a complete address: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8`}},
 		{"addresses and ports", configv1.ProxySpec{HTTPProxy: "http://fd00::1:3128", HTTPSProxy: "http://[10.0.0.1]:0"}, []string{
 			`spec.httpProxy: Invalid value: "http://fd00:xxxxx": has more than one colon after the scheme; write an IPv6 address in brackets, http://[2001:db8::1]:3128`,
 			`spec.httpsProxy: Invalid value: "http://[10.0.0.1]:0": has brackets around what is not an IPv6 address`,

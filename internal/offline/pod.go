@@ -41,7 +41,7 @@ func (in Input) podProblems() []Problem {
 	}
 	if len(asked)+len(errs) > 0 && in.Pod.Spec.HostNetwork {
 		problems = append(problems, Problem{File: in.File, Field: "spec.hostNetwork", Value: "true", Rule: selection.Rule,
-			Message: "a Pod of the host's network gets no further networks; remove the annotation " + selection.Annotation + in.inPod()})
+			Message: "a Pod with hostNetwork gets no further networks; remove the annotation " + selection.Annotation + in.inPod()})
 	}
 	return problems
 }

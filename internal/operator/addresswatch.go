@@ -44,7 +44,7 @@ func (w *addressWatch) Start(ctx context.Context) error {
 		case err == nil:
 			answered = time.Now()
 		case gone >= addressGone:
-			w.log.Warn("the operator restarts to choose another API server for operands: the one that they use does not answer",
+			w.log.Warn("the operator restarts to choose another API server for operands: the current one does not respond",
 				"apiserver", w.at.Host, "port", w.at.Port, "since", answered.UTC(), "error", err)
 			w.end()
 			return nil

@@ -34,7 +34,7 @@ func Remembered(ctx context.Context, config *rest.Config, namespace string, foun
 		return found
 	}
 	if err := probeAPIServer(ctx, config, before.APIServer); err != nil {
-		log.Warn("operands get another address of the API server: the one that they have does not answer", "before", before.APIServer.Host, "now", found.Host, "error", err)
+		log.Warn("operands get another address of the API server: the current one does not respond", "before", before.APIServer.Host, "now", found.Host, "error", err)
 		return found
 	}
 	return before.APIServer

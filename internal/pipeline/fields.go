@@ -47,7 +47,7 @@ func poolField(grows string) provider.Field {
 	f := provider.Field{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage, Grows: grows, Reason: "pods keep the addresses they have", Reader: "internal/pipeline"}
 	if grows != "" {
 		f.Growth = "nodes keep their blocks and pods their addresses; the network's own pods restart node by node, " +
-			"and blocks of what is new are given out once all nodes know the larger pool"
+			"and blocks of the added part are allocated once all nodes know the larger pool"
 		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the operator's pods then restart node by node, and traffic continues", grows)
 	}
 	return f

@@ -53,7 +53,7 @@ func (r Refusals) Error() string {
 	}
 	text := strings.Join(lines, "; ")
 	if hash := r.Acknowledge(); hash != "" {
-		text += fmt.Sprintf("; to make the change nevertheless, with what it disrupts, acknowledge it with the annotation %s=%s", AcknowledgeAnnotation, hash)
+		text += fmt.Sprintf("; to make the change and accept the disruption, acknowledge it with the annotation %s=%s", AcknowledgeAnnotation, hash)
 	}
 	return text
 }

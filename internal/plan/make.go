@@ -198,7 +198,7 @@ func (m maker) remove(e Entry, waitsFor string) Action {
 	case e.Adopted:
 		a.Reasons = []string{"it existed before the operator took it over"}
 	case live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy:
-		a.Reasons = []string{"it does not have the operator's label " + manifest.LabelManagedBy + "=" + manifest.ManagedBy + "; delete it by hand if it is not needed"}
+		a.Reasons = []string{"it does not have the operator's label " + manifest.LabelManagedBy + "=" + manifest.ManagedBy + "; delete it manually if it is not needed"}
 	case waitsFor != "":
 		a.Reasons = []string{"it is not rendered any more, and is deleted when what takes its place works: " + waitsFor}
 	case isCRD(e.Key) && m.InUse != nil && m.InUse(live):

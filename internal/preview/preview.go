@@ -82,7 +82,7 @@ func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, s State) (R
 		a.Changes = res.Changes
 	}
 	if a.Acknowledgement != "" && s.Input.Revision == 0 {
-		a.Notes = append(a.Notes, "the hash to acknowledge is that of no revision: plan against the cluster for the one that counts there")
+		a.Notes = append(a.Notes, "the hash to acknowledge is computed without a revision; run the plan against the cluster for the hash that is valid there")
 	}
 	for _, r := range slices.Concat(res.Ineffective, res.Warnings) {
 		a.Notes = append(a.Notes, r.String())

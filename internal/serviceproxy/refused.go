@@ -20,7 +20,7 @@ func refused(name string, values []string) string {
 	case "log-json-info-buffer-size", "log-json-split-stream", "log-text-info-buffer-size", "log-text-split-stream":
 		return "--" + name + " needs the feature gate LoggingAlphaOptions, which the operator does not set; remove it"
 	case "show-hidden-metrics-for-version":
-		return "--" + name + " has a meaning for one version of kube-proxy alone, and the operator chooses the version; remove it"
+		return "--" + name + " depends on the version of kube-proxy, which the operator chooses; remove it"
 	case "cleanup-ipvs", "conntrack-max", "proxy-port-range", "resource-container", "udp-timeout":
 		return kubeProxyVersion + " does not have --" + name + " any more; remove it"
 	case "enable-dsr", "forward-healthcheck-vip", "network-name", "root-hnsendpoint-name", "source-vip", "windows-service":

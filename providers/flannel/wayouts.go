@@ -6,7 +6,7 @@ import "github.com/cluster-network-operator/cno/internal/status"
 func wayOuts() []status.WayOut {
 	return []status.WayOut{
 		{Reason: "PeersOffLink", Do: "set interface to one that all nodes share, or install with vxlan"},
-		{Reason: "PeersOtherBackend", Do: "wait for the rollout; delete the pods of flanneld that are left"},
+		{Reason: "PeersOtherBackend", Do: "wait for the rollout; delete the remaining pods of flanneld"},
 		{Reason: "ConflictingCNI", Do: "remove the file, or the component that writes it"},
 		{Reason: "PodsDetached", Do: "delete these pods, or drain the node; kubectl get pods -A --field-selector spec.nodeName=NODE shows their age"},
 		{Reason: "AgentErrors", Do: "for a rejected lease: inspect the node with that address, and delete the key; for an address of etcd: allow this TCP port in the firewalls between the two nodes"},
@@ -22,6 +22,6 @@ func wayOuts() []status.WayOut {
 		{Reason: "EtcdCredentials", Do: "create it as described in the message"},
 		{Reason: "EtcdValues", Do: "delete the key; its node writes it again"},
 		{Reason: "FlannelControllerError", Do: "the message names it; check the operator's role"},
-		{Reason: "PoolExhausted", Do: "delete Node objects that are no longer needed, or let the pool grow"},
+		{Reason: "PoolExhausted", Do: "delete Node objects that are no longer needed, or enlarge the pool"},
 	}
 }

@@ -14,6 +14,6 @@ func (Component) Fields() []provider.Field {
 		{Path: "spec.kubeProxyConfig", Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent, Reader: "internal/serviceproxy",
 			Reason: "kube-proxy restarts node by node; the rules in the kernel stay in place, so that connections continue"},
 		{Path: "spec.kubeProxyConfig.proxyArguments." + serviceproxy.ModeArgument, Class: provider.Rolling, Disruption: provider.ConnectionsReset, Needs: provider.NeedsComponent, Reader: "internal/serviceproxy",
-			Reason: "on each node in turn kube-proxy removes the rules of the old mode before it writes those of the new one; Services do not answer there until then, and established connections to them may break"},
+			Reason: "on each node in turn kube-proxy removes the rules of the old mode before it writes those of the new one; Services are not reachable there until then, and established connections to them may break"},
 	}
 }

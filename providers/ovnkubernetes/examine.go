@@ -153,7 +153,7 @@ func (s ipsecState) findings() []finding.Finding {
 	if s.phase == agentconfig.PhasePlain {
 		return out
 	}
-	effect := "packets between them are in the clear"
+	effect := "packets between them are not encrypted"
 	if s.phase == agentconfig.PhaseRequire {
 		effect = "packets between them are dropped"
 	}

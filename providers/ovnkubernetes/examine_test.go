@@ -82,7 +82,7 @@ func TestIPsecThatDoesNotAdvanceIsFound(t *testing.T) {
 			"IPsec: missing: keys (node c to nodes that have joined): packets between them are dropped",
 		}},
 		{"no keys with a peer that is Ready", ipsecState{phase: accept, ready: []string{"a", "b"}, reports: map[string]agentconfig.Report{"a": report(accept, 2, "b", "off"), "b": report(accept, 2)}},
-			[]string{"IPsec: missing: keys (node a to b): packets between them are in the clear"}},
+			[]string{"IPsec: missing: keys (node a to b): packets between them are not encrypted"}},
 		{"IPsec is being turned off: keys are not needed", ipsecState{phase: agentconfig.PhasePlain, ready: []string{"a", "b"}, reports: map[string]agentconfig.Report{
 			"a": report(agentconfig.PhasePlain, 1, "b"), "b": report(agentconfig.PhasePlain, 1),
 		}}, nil},

@@ -126,7 +126,7 @@ func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 	at := configPath.Child("gatewayConfig")
 	if !g.RoutingViaHost {
 		errs = append(errs, notImplemented(at.Child("routingViaHost"), false,
-			"false, by which pods leave the cluster without the routing table of their node, is not part of this version; set it to true, or leave gatewayConfig out"))
+			"false, which sends egress traffic around the routing table of the node, is not part of this version; set it to true, or leave gatewayConfig out"))
 	}
 	switch g.IPForwarding {
 	case "", osv1.IPForwardingGlobal:

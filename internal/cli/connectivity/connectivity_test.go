@@ -67,7 +67,7 @@ func TestHopIsTheFirstIndependentFailure(t *testing.T) {
 	}{
 		{"all is well", "", func(scenario) bool { return false }},
 		{"a cable", "node a -> node b: the nodes do not reach one another", func(s scenario) bool { return s.from == "a" && s.to == "b" || s.from == "b" && s.to == "a" }},
-		{"large packets between hosts", "node a -> node b: not everything gets through", func(s scenario) bool { return s.Size == netprobe.Full && s.from == "a" && s.to == "b" }},
+		{"large packets between hosts", "node a -> node b: some packets are lost", func(s scenario) bool { return s.Size == netprobe.Full && s.from == "a" && s.to == "b" }},
 		{"the bridge of a", "pod -> own node on a", func(s scenario) bool { return s.from == "a" && s.to == "a" }},
 		{"the tunnel", "node a -> node b, packets of pods", func(s scenario) bool {
 			return s.from == "a" && s.to == "b" && (s.kind == podPod || s.kind == hostPod)

@@ -96,7 +96,7 @@ func addressesOn(p *corev1.Pod, network string) (addresses []string) {
 
 // failureReason returns the last warning about the pods of the test on a node.
 func (s *fixture) failureReason(ctx context.Context, node string) string {
-	unknown := "the kubelet of the node does not answer, or the network gives no address"
+	unknown := "the kubelet of the node does not respond, or the network assigns no address"
 	pods, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
 	if err != nil {
 		return unknown
@@ -190,7 +190,7 @@ func furtherHops(all []scenario, results map[string]netprobe.Result, network str
 		case local(p.to):
 			hops = append(hops, fmt.Sprintf("node %s -> its pod, after %s, over %s: pods of that node do not reach one another either", p.to, p.from, network))
 		case path.failed == path.tried:
-			hops = append(hops, fmt.Sprintf("node %s -> node %s over %s: pods reach those of their own node, and not the other one: the interface that the network uses there, the link, its VLAN, or a switch that accepts one MAC address on a port", p.from, p.to, network))
+			hops = append(hops, fmt.Sprintf("node %s -> node %s over %s: pods reach only pods of their own node: check the interface that the network uses there, the link, its VLAN, and whether the switch accepts several MAC addresses on a port", p.from, p.to, network))
 		default:
 			hops = append(hops, fmt.Sprintf("pod on %s -> pod on %s over %s: not everything passes: a MultiNetworkPolicy, or a firewall between the nodes", p.from, p.to, network))
 		}

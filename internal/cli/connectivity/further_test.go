@@ -56,7 +56,7 @@ func TestTheHopOfAFurtherNetworkIsNamed(t *testing.T) {
 		{"nothing", "", func(scenario) bool { return false }},
 		{"full packets", "pod on a -> pod on b over default/storage: packets of the full MTU", func(s scenario) bool { return s.Size == netprobe.Full && s.from == "a" && s.to == "b" }},
 		{"pods of one node", "pod -> pod on b over default/storage: the node does not pass packets", func(s scenario) bool { return s.from == "b" && s.to == "b" }},
-		{"the link between the nodes", "node a -> node b over default/storage: pods reach those of their own node", func(s scenario) bool { return s.from != s.to }},
+		{"the link between the nodes", "node a -> node b over default/storage: pods reach only pods of their own node", func(s scenario) bool { return s.from != s.to }},
 		{"everything from a node whose own pods fail", "pod -> own node on a, before b", func(s scenario) bool { return s.from == "a" }},
 		{"everything to a node whose own pods fail", "node b -> its pod, after a", func(s scenario) bool { return s.to == "b" }},
 		{"one protocol", "pod on a -> pod on b over default/storage: not everything passes", func(s scenario) bool { return s.from == "a" && s.to == "b" && s.Way == netprobe.UDP }},

@@ -55,7 +55,7 @@ func hop(from, to string, way, own, far failures) string {
 	case way.bad[hostHost] && !way.good[hostHost]:
 		return fmt.Sprintf("node %s -> node %s: the nodes do not reach one another; check their links, and the network between them", from, to)
 	case way.bad[hostHost]:
-		return fmt.Sprintf("node %s -> node %s: not everything gets through between the nodes: a firewall, or an MTU that is too large", from, to)
+		return fmt.Sprintf("node %s -> node %s: some packets are lost between the nodes: check for a firewall or an MTU that is too large", from, to)
 	case own.bad[podHost] || own.bad[hostPod]:
 		return fmt.Sprintf("pod -> own node on %s, before %s: check the agent's pod there", from, to)
 	case far.bad[hostPod] || far.bad[podHost]:
@@ -90,9 +90,9 @@ func decisions(all []scenario, failed map[string]bool, broken bool) []string {
 		if s.to != "" && s.to != s.from {
 			where += " and " + s.to
 		}
-		what := "connections pass that have to be dropped"
+		what := "connections succeed that must be dropped"
 		if !s.Denied {
-			what = "connections are dropped that have to pass"
+			what = "connections are dropped that must succeed"
 		}
 		sentences = append(sentences, fmt.Sprintf("pods on %s: %s; check the network's agent there, which enforces policies and isolation", where, what))
 	}

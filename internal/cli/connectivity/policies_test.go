@@ -122,7 +122,7 @@ func TestOnlyUnexpectedResultsAreProblems(t *testing.T) {
 		error, want string
 	}{
 		{scenario{}, "", ""}, {scenario{}, "i/o timeout", "i/o timeout"},
-		{denied, "i/o timeout", ""}, {denied, "", "it is reached, although NetworkPolicy p denies it"},
+		{denied, "i/o timeout", ""}, {denied, "", "the connection succeeded, although NetworkPolicy p denies it"},
 		{allowed, "", ""}, {allowed, "i/o timeout", "it is not reached, although NetworkPolicy p allows it: i/o timeout"},
 	} {
 		if got := row.of.problem(netprobe.Result{Error: row.error}); got != row.want {
@@ -142,8 +142,8 @@ func TestNodeOfTheDecidingAgentIsNamed(t *testing.T) {
 		fail func(scenario) bool
 	}{
 		{"all is well", nil, func(scenario) bool { return false }},
-		{"nothing is dropped from a to b", []string{"pods on a and b: connections pass that have to be dropped"}, func(s scenario) bool { return s.Denied && s.from == "a" && s.to == "b" }},
-		{"too much is dropped on b", []string{"pods on b: connections are dropped that have to pass"}, func(s scenario) bool { return s.client == labelledClient && s.from == "b" && s.to == "b" }},
+		{"nothing is dropped from a to b", []string{"pods on a and b: connections succeed that must be dropped"}, func(s scenario) bool { return s.Denied && s.from == "a" && s.to == "b" }},
+		{"too much is dropped on b", []string{"pods on b: connections are dropped that must succeed"}, func(s scenario) bool { return s.client == labelledClient && s.from == "b" && s.to == "b" }},
 		{"the bridge of a", []string{"pod -> own node on a"}, func(s scenario) bool { return !s.Denied && s.from == "a" && s.to == "a" }},
 	} {
 		failed := map[string]bool{}
@@ -175,15 +175,15 @@ func TestNetworkIsTested(t *testing.T) {
 		notes  []string
 	}{
 		{"policies are enforced", "", "", false, policies, "", []string{"NetworkPolicy " + denyIngress, "NetworkPolicy " + allowDNS}, nil},
-		{"egress is not", "", "", false, enforcement{}, "", []string{"NetworkPolicy " + denyIngress}, []string{"scenarios with NetworkPolicies for egress are left out: the network does not enforce them"}},
-		{"a policy is ignored", denyIngress, "", false, policies, "it is reached, although NetworkPolicy deny-ingress denies it", nil, nil},
-		{"ports are ignored", allowPort, "", false, policies, "it is reached, although NetworkPolicy allow-port denies it", nil, nil},
-		{"egress is ignored", allowDNS, "", false, policies, "it is reached, although NetworkPolicy allow-dns denies it", nil, nil},
+		{"egress is not", "", "", false, enforcement{}, "", []string{"NetworkPolicy " + denyIngress}, []string{"scenarios with NetworkPolicies for egress are skipped: the network does not enforce them"}},
+		{"a policy is ignored", denyIngress, "", false, policies, "the connection succeeded, although NetworkPolicy deny-ingress denies it", nil, nil},
+		{"ports are ignored", allowPort, "", false, policies, "the connection succeeded, although NetworkPolicy allow-port denies it", nil, nil},
+		{"egress is ignored", allowDNS, "", false, policies, "the connection succeeded, although NetworkPolicy allow-dns denies it", nil, nil},
 		{"what a policy allows is dropped", "", allowLabelled, false, policies, "it is not reached, although NetworkPolicy allow-labelled allows it: i/o timeout", nil, nil},
-		{"no policies", "", "", false, enforcement{unenforced: "F does not enforce them"}, "", nil, []string{"scenarios with NetworkPolicies are left out: F does not enforce them"}},
+		{"no policies", "", "", false, enforcement{unenforced: "F does not enforce them"}, "", nil, []string{"scenarios with NetworkPolicies are skipped: F does not enforce them"}},
 		{"namespaces are isolated", "", "", true, isolated, "", []string{"pod of the first namespace on a -> node port on a of the second", "pod of the second namespace on b -> service of its own"},
-			[]string{"scenarios with NetworkPolicies are left out: mode M"}},
-		{"namespaces are not isolated", "", "", false, isolated, "it is reached, although mode M isolates namespaces", nil, []string{"scenarios with NetworkPolicies are left out: mode M"}},
+			[]string{"scenarios with NetworkPolicies are skipped: mode M"}},
+		{"namespaces are not isolated", "", "", false, isolated, "the connection succeeded, although mode M isolates namespaces", nil, []string{"scenarios with NetworkPolicies are skipped: mode M"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			w.ignored, w.closed, w.isolates = row.ignored, row.closed, row.isolates

@@ -18,17 +18,17 @@ const deciding = 20 * time.Second
 // a namespace without policies.
 func (s *fixture) tryPolicies(ctx context.Context, places []place, t target) (trial, error) {
 	if s.enforces.unenforced != "" {
-		return trial{notes: []string{"scenarios with NetworkPolicies are left out: " + s.enforces.unenforced}}, nil
+		return trial{notes: []string{"scenarios with NetworkPolicies are skipped: " + s.enforces.unenforced}}, nil
 	}
 	var all trial
 	if !s.enforces.egress {
-		all.notes = append(all.notes, "scenarios with NetworkPolicies for egress are left out: the network does not enforce them")
+		all.notes = append(all.notes, "scenarios with NetworkPolicies for egress are skipped: the network does not enforce them")
 	}
 	s.logf("starting pods with NetworkPolicies on %d nodes", len(places))
 	for _, p := range policies(s.enforces.egress) {
 		switch _, err := s.api.NetworkingV1().NetworkPolicies(s.namespace).Create(ctx, p, metav1.CreateOptions{}); {
 		case apierrors.IsForbidden(err):
-			return trial{notes: []string{fmt.Sprintf("scenarios with NetworkPolicies are left out: %v", err)}}, nil
+			return trial{notes: []string{fmt.Sprintf("scenarios with NetworkPolicies are skipped: %v", err)}}, nil
 		case err != nil:
 			return trial{}, fmt.Errorf("create NetworkPolicy %s: %w", p.Name, err)
 		}

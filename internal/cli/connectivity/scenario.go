@@ -73,7 +73,7 @@ type scenario struct {
 func (s scenario) problem(r netprobe.Result) string {
 	switch {
 	case s.Denied && r.Error == "":
-		return "it is reached, although " + s.because
+		return "the connection succeeded, although " + s.because
 	case s.Denied || r.Error == "":
 		return ""
 	case s.because != "":

@@ -156,12 +156,12 @@ func (r Report) print(w io.Writer) error {
 		}
 	}
 	for i, f := range r.Findings {
-		if _, err := fmt.Fprintf(w, "%d. %s: %s\n   cause:   %s\n   way out: %s\n", i+1, f.Severity, f.What, f.Cause, f.WayOut); err != nil {
+		if _, err := fmt.Fprintf(w, "%d. %s: %s\n   cause:  %s\n   remedy: %s\n", i+1, f.Severity, f.What, f.Cause, f.WayOut); err != nil {
 			return err
 		}
 	}
 	for _, m := range r.Missing {
-		if _, err := fmt.Fprintln(w, "not whole: "+m); err != nil {
+		if _, err := fmt.Fprintln(w, "incomplete: "+m); err != nil {
 			return err
 		}
 	}

@@ -68,10 +68,10 @@ OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, v := range []verb{
-		{use: "join-projects --to=NAMESPACE NAMESPACE...", short: "Give namespaces the virtual network of another one", join: true,
+		{use: "join-projects --to=NAMESPACE NAMESPACE...", short: "Join namespaces to the virtual network of another namespace", join: true,
 			long:    `Connects the pods of namespaces with those of another namespace: they share its VNID.`,
 			example: "  cno pod-network join-projects --to=shop warehouse billing", request: func(o *options) string { return sdnv1.ChangeJoin + o.to }},
-		{use: "isolate-projects NAMESPACE...", short: "Give each namespace a virtual network of its own",
+		{use: "isolate-projects NAMESPACE...", short: "Assign each namespace its own virtual network",
 			long:    `Separates the pods of namespaces from all others: each gets a VNID that no other namespace has.`,
 			example: "  cno pod-network isolate-projects warehouse", request: func(*options) string { return sdnv1.ChangeIsolate }},
 		{use: "make-projects-global NAMESPACE...", short: "Connect namespaces with all others",
@@ -90,13 +90,13 @@ func (v verb) command() *cobra.Command {
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if v.join && o.to == "" {
-				return errors.New("--to is required: the namespace whose virtual network the others get")
+				return errors.New("--to is required: the namespace whose virtual network the others join")
 			}
 			return o.run(cmd, v.request(&o), names)
 		},
 	}
 	if v.join {
-		cmd.Flags().StringVar(&o.to, "to", "", "the namespace whose virtual network the others get (required)")
+		cmd.Flags().StringVar(&o.to, "to", "", "the namespace whose virtual network the others join (required)")
 		_ = cmd.RegisterFlagCompletionFunc("to", cobra.NoFileCompletions)
 	}
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the controller")

@@ -24,7 +24,7 @@ func (s screen) print(w io.Writer, now time.Time, colored bool) error {
 	s.nodes(&text)
 	s.checks(&text, now)
 	for _, m := range s.Overview.Missing {
-		fmt.Fprintf(&text, "\nnot whole: %s\n", m)
+		fmt.Fprintf(&text, "\nincomplete: %s\n", m)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

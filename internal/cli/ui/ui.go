@@ -165,7 +165,7 @@ func (o *options) show(ctx context.Context, cmd *cobra.Command, options served.O
 		done, err := open(ctx, server.URLOnce(path))
 		defer done()
 		if err != nil {
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be started: open the address by hand")
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be started; open the address manually")
 		}
 	}
 	if err := server.Serve(ctx); err != nil && !errors.Is(err, context.Canceled) {

@@ -30,7 +30,7 @@ func TestErrorsAreOneSentence(t *testing.T) {
 		{"an object of a page that has none", []string{"--kubeconfig", w.server.Kubeconfig, "paths/x"}, `there is no page "paths/x"`},
 		{"a node that does not exist", []string{"--kubeconfig", w.server.Kubeconfig, "nodes/gone", "-o", "json"}, `there is no node "gone"`},
 		{"no archive", []string{"--archive", "/nowhere"}, "read archive"},
-		{"a damaged archive", []string{"--archive", damaged}, "this is not a whole archive of cno doctor"},
+		{"a damaged archive", []string{"--archive", damaged}, "this is not a complete archive of cno doctor"},
 		{"a port that is none", []string{"--port", "65536"}, "--port"},
 		{"an unknown flag", []string{"--listen", "0.0.0.0"}, "unknown flag"},
 	} {

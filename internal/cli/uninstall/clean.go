@@ -49,7 +49,7 @@ func (r *remover) cleaners(ctx context.Context, sets []object) ([]agentSet, erro
 			r.stays = append(r.stays, r.unclean(o, err.Error()))
 		}
 		if directories := hostDirectories(l.set.Spec.Template.Spec); len(directories) > 0 {
-			r.stays = append(r.stays, fmt.Sprintf("on every node, the directories %s of %s, with what its own cleanup does not remove; delete them there by hand, once nothing else uses them", strings.Join(directories, ", "), o))
+			r.stays = append(r.stays, fmt.Sprintf("on every node, the directories %s of %s, with what its own cleanup does not remove; delete them manually once nothing else uses them", strings.Join(directories, ", "), o))
 		}
 		out = append(out, l)
 	}

@@ -124,7 +124,7 @@ func TestTheNetworksOfAPodAreValidated(t *testing.T) {
 			"-: " + field + `[0].mac: "zz" must be a hardware address of six bytes`,
 			"-: " + field + `[1].name: "name" is a repeated key`}},
 		"the network of the host": {"a", "true", exit.Refused,
-			[]string{"-: spec.hostNetwork: \"true\" a Pod of the host's network gets no further networks"}},
+			[]string{"-: spec.hostNetwork: \"true\" a Pod with hostNetwork gets no further networks"}},
 	} {
 		status, out, stderr := validate1(strings.NewReplacer("NETWORKS", c.networks, "HOST", c.host).Replace(pod), "-f", "-")
 		if status != c.status {

@@ -82,7 +82,7 @@ func (e *Engine) name(ctx context.Context, files placement.Files) (string, error
 			return name, nil
 		}
 		if !e.Now().Before(end) {
-			e.Log.Warn("the host has no name still; documents for single hosts are left out", "name", name, "waited", e.Limits.Name)
+			e.Log.Warn("the host still has no name; documents for single hosts are skipped", "name", name, "waited", e.Limits.Name)
 			return name, nil
 		}
 		if err := e.Wait(ctx, e.Limits.Poll); err != nil {

@@ -128,7 +128,7 @@ func (n *network) checkSRIOV(i *iface) {
 		}
 		if vf.MACAddress != "" {
 			if _, ok := nmstate.MAC(vf.MACAddress); !ok {
-				n.errorf(i, "ethernet.sr-iov.vfs", "gives function %d the MAC address %q, which is none", vf.ID, vf.MACAddress)
+				n.errorf(i, "ethernet.sr-iov.vfs", "gives function %d the MAC address %q, which is not valid", vf.ID, vf.MACAddress)
 			}
 		}
 	}

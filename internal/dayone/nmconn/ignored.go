@@ -12,7 +12,7 @@ func (n *network) leaveIgnored(c *iface) {
 	list, _ := c.members()
 	for _, m := range list {
 		if n.removed[m.name] == nmstate.StateIgnore {
-			n.problems.Warnf(n.doc, m.path, "is %q, which is to be ignored; it is left out of %s", m.name, c.Name)
+			n.problems.Warnf(n.doc, m.path, "is %q, which is ignored (state: ignore); it is omitted from %s", m.name, c.Name)
 		}
 	}
 	ignored := func(name string) bool { return n.removed[name] == nmstate.StateIgnore }

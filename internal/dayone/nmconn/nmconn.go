@@ -73,7 +73,7 @@ func (n *network) files() []File {
 	for _, i := range n.inOrder() {
 		for _, p := range n.profiles(i) {
 			if strings.ContainsAny(p.id, "/\x00\n") || strings.Trim(p.id, ".") == "" {
-				n.errorf(i, "name", "gives a profile the name %q, which cannot be a file's name", p.id)
+				n.errorf(i, "name", "gives a profile the name %q, which is not a valid file name", p.id)
 				continue
 			}
 			if other, ok := taken[p.id]; ok {

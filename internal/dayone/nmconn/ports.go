@@ -73,7 +73,7 @@ func (n *network) giveEmptyBridgeAPort(c *iface) {
 	if list, _ := c.members(); len(list) > 0 {
 		return
 	}
-	n.warnf(c, "", "has no ports, which Open vSwitch does not allow; it gets an internal one with its own name")
+	n.warnf(c, "", "has no ports, which Open vSwitch does not allow; an internal port with its own name is added")
 	bridge := nmstate.OVSBridge{}
 	if c.OVSBridge != nil {
 		bridge = *c.OVSBridge
@@ -86,7 +86,7 @@ func (n *network) giveEmptyBridgeAPort(c *iface) {
 
 func (n *network) attach(c *iface, m member) {
 	if state, removed := n.removed[m.name]; removed {
-		n.problems.Errorf(n.doc, m.path, "is %q, which is to be %s; remove it from the ports or let it be up", m.name, state)
+		n.problems.Errorf(n.doc, m.path, "is %q, whose state is %s; remove it from the ports, or set its state to up", m.name, state)
 		return
 	}
 	port := n.kernel[m.name]

@@ -24,7 +24,7 @@ func (n *network) followReferences() {
 		if on == nil || !on.Found() || !n.needsName(r) {
 			continue
 		}
-		n.problems.Errorf(n.doc, r.Path, "is %q, which the host finds by its %s, and a file of NetworkManager needs the name that the kernel gives it; "+
+		n.problems.Errorf(n.doc, r.Path, "is %q, which the host finds by its %s, but a keyfile of NetworkManager needs its kernel name; "+
 			"name that interface with identifier: name, or leave this to the first boot, when the name is known", r.Name, on.Identifier)
 	}
 }

@@ -53,7 +53,7 @@ func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
 			}
 			p.desired = v
 		default:
-			problems = append(problems, p.problem(key.Line, key.Value, "is not known beside capture and desiredState; put it into desiredState"))
+			problems = append(problems, p.problem(key.Line, key.Value, "is not a known key; only capture and desiredState are. Move it into desiredState"))
 		}
 	}
 	if problems == nil {

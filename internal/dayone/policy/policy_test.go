@@ -163,7 +163,7 @@ func TestWhatCannotBeResolvedIsSaidWithItsLine(t *testing.T) {
 		{"a regular expression without quotes", "capture: {a: interfaces.name =~ ^ens}\ndesiredState: {}", `put the regular expression in quotes`},
 		{"a regular expression that is none", "capture: {a: interfaces.name =~ '('}\ndesiredState: {}", `regular expression that cannot be read`},
 		{"both spellings of the desired state", "desiredState: {}\ndesired: {}", `p.yml:2: desired: is the same as the other`},
-		{"keys of a document beside it", "capture: {}\ninterfaces: []", `p.yml:2: interfaces: is not known beside capture and desiredState`},
+		{"keys of a document beside it", "capture: {}\ninterfaces: []", `p.yml:2: interfaces: is not a known key; only capture and desiredState are`},
 		{"a capture that is no text", "capture: {a: [1]}", `capture.a: is not an expression`},
 		{"a list of captures", "capture: [a]", `is not an object`},
 		{"what was filled in is checked", "capture: {a: interfaces}\ndesiredState:\n  interfaces:\n  - {name: a, ipv5: {}}", `p.yml:4: interfaces[0].ipv5: is not known`},

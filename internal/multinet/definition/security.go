@@ -388,7 +388,7 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 		}
 		for _, key := range []string{"ipMasq", "isGateway", "isDefaultGateway"} {
 			if p[key] == true {
-				errs = append(errs, field.Forbidden(at.Child(key), "gives the node itself an address in the network, which restricted definitions cannot"))
+				errs = append(errs, field.Forbidden(at.Child(key), "gives the node itself an address in the network, which restricted definitions may not do"))
 			}
 		}
 	}

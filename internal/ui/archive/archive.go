@@ -39,9 +39,9 @@ const (
 // Errors of archives, each wrapped with the file.
 var (
 	// ErrDamaged is the error of a truncated or invalid archive.
-	ErrDamaged = errors.New("this is not a whole archive of cno doctor")
+	ErrDamaged = errors.New("this is not a complete archive of cno doctor")
 	// ErrHostile is the error of an archive that cno doctor cannot have written.
-	ErrHostile = errors.New("the archive is refused, since cno doctor does not write such a one")
+	ErrHostile = errors.New("the archive is refused: cno doctor does not write archives with such content")
 )
 
 // Archive is the content of an archive of cno doctor.

@@ -50,7 +50,7 @@ func (e Etcd) validate(at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("prefix"), e.Prefix, "must begin with a slash, must not end with one, and must not have empty parts; for example /coreos.com/network"))
 	}
 	if (e.CertFile == "") != (e.KeyFile == "") {
-		errs = append(errs, field.Invalid(at.Child("certFile"), e.CertFile, "certFile and keyFile go together: give both or neither"))
+		errs = append(errs, field.Invalid(at.Child("certFile"), e.CertFile, "certFile and keyFile must be set together"))
 	}
 	if e.OwnCertificate && e.CAFile == "" {
 		errs = append(errs, field.Required(at.Child("caFile"), "a node with its own certificate needs the CA that issues it"))

@@ -52,7 +52,7 @@ func refusedProcesses() []Refusal {
 		{Flags: []string{"logfile"}, Keys: []string{"logging.logfile"}, Reason: "logs are written to standard error"},
 		{Variables: []string{"OVN_LOG_NORTHD", "OVN_LOG_NB", "OVN_LOG_SB", "OVN_LOG_CONTROLLER"},
 			Reason: "daemons write their messages to the log of their container; vlog/set of ovn-appctl changes the levels of one that runs"},
-		{Variables: []string{"OVN_NORTHD_OPTS", "OVN_CONTROLLER_OPTS", "OVS_OPTIONS"}, Reason: "the arguments of daemons are those that the network needs; other settings change what may be chosen"},
+		{Variables: []string{"OVN_NORTHD_OPTS", "OVN_CONTROLLER_OPTS", "OVS_OPTIONS"}, Reason: "the network defines the arguments of daemons; use its other settings"},
 		{Variables: []string{"OVS_USER_ID"}, Reason: "daemons run as the user of their container"},
 		{Flags: []string{"pidfile"}, Reason: "the container runtime manages the process"},
 	}

@@ -29,9 +29,9 @@ const (
 func (k Kind) Cause() string {
 	switch k {
 	case Stale:
-		return "what it belongs to does not exist"
+		return "its owner does not exist"
 	case Missing:
-		return "what it belongs to exists"
+		return "its owner exists"
 	case Different:
 		return "it was changed, or not updated"
 	}

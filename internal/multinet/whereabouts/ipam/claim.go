@@ -80,7 +80,7 @@ func (h *Handler) publish(ctx context.Context, c *whereabouts.Config, owner wher
 		return nil
 	}
 	if len(k.ips) > 0 {
-		h.Log.Warn("an IPAMClaim gets other addresses: those that it had are not in the ranges of the network", "claim", owner.Claim, "network", c.Network, "had", k.ips, "has", ips)
+		h.Log.Warn("an IPAMClaim gets different addresses: its previous ones are outside the ranges of the network", "claim", owner.Claim, "network", c.Network, "had", k.ips, "has", ips)
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"ips": ips}})
 	if err != nil {

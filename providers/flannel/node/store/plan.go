@@ -55,7 +55,7 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("subnet %s is reserved for this node, but the node with address %s holds its lease; it is taken when that lease ends", e.Subnet, e.Holder)
+	return fmt.Sprintf("subnet %s is reserved for this node, but the node with address %s holds its lease; this node takes it when that lease ends", e.Subnet, e.Holder)
 }
 
 // Plan decides which subnet a node takes, based on a snapshot of etcd: the reserved one, otherwise one that it holds or held before, otherwise a free one. It
