@@ -115,7 +115,7 @@ func TestSettingsWithoutEffectAreRefusedWithTheReason(t *testing.T) {
 	}{
 		{"the version of the DaemonSets whose processes these are", "OVN_DAEMONSET_VERSION", "3", "", ""},
 		{"all processes in one container", "OVN_DAEMONSET_VERSION", "2", "", "variable OVN_DAEMONSET_VERSION is not supported: containers run one process each"},
-		{"arguments of a daemon, which would be ignored", "OVN_NORTHD_OPTS", "--dry-run", "", "variable OVN_NORTHD_OPTS is not supported: the arguments of daemons"},
+		{"arguments of a daemon, which would be ignored", "OVN_NORTHD_OPTS", "--dry-run", "", "variable OVN_NORTHD_OPTS is not supported: the network defines the arguments of daemons"},
 		{"an empty variable is none", "OVN_NORTHD_OPTS", "", "", ""},
 		{"a level of a daemon", "OVN_LOG_SB", "-vconsole:dbg", "", "vlog/set of ovn-appctl"},
 		{"a user that is not that of the container", "OVS_USER_ID", "openvswitch:openvswitch", "", "variable OVS_USER_ID is not supported"},
