@@ -54,8 +54,8 @@ func command(name string, colored func() bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cno",
 		Short: "Preview, apply and inspect a cluster's network",
-		Long: `The administrator's tool of the cluster network operator. It runs the operator's own stages, on
-files or on what a cluster holds, and finds the cluster as kubectl does.
+		Long: `The administrator's tool for the cluster network operator. It runs the operator's own stages on
+files or on the objects of a cluster, and finds the cluster as kubectl does.
 
 Exit status of all commands: 0 success; 1 the configuration is invalid or refused, or the network
 is unhealthy; 2 the input cannot be read, the cluster does not answer, or the command line is
@@ -105,7 +105,7 @@ Exit status: 0 printed.`,
 func completions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print the script with which a shell completes the words of this program",
+		Short: "Print a completion script for a shell",
 		Long: `Prints a script for a shell. It completes commands, flags and their values.
 
 For kubectl cno the shell needs kubectl's own script, and the program under the name
