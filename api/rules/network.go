@@ -42,8 +42,8 @@ var (
 	NodeAddressInPool = New("node-address-in-pool", "%s contains %s; pods could not reach it; choose a range outside the machine network")
 	NodeFamily        = New("node-ip-family", "adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out")
 	PoolCapacity      = New("pool-capacity", "%s supports %d nodes; the cluster has %d; use a shorter prefix for the pool, or a longer hostPrefix")
-	LinkMTU           = New("mtu-links", "needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, "+askAgain)
-	InterfaceMissing  = New("interface-missing", "is an interface that no node has; write one that every node has and that has an address (nodes have %s), or leave it out for that of the default route; if nodes have got it since they were asked, delete the ConfigMap mtu, so that they are asked again")
+	LinkMTU           = New("mtu-links", "needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, "+raiseLinks)
+	InterfaceMissing  = New("interface-missing", "is an interface that no node has; write one that every node has and that has an address (nodes have %s), or leave it out for that of the default route; if nodes got it after they were probed, delete the ConfigMap mtu, so that they are probed again")
 
 	ServicesUnserved    = New("services-unserved", "no component serves Services: new connections to Services fail; set it to true, or deploy another service proxy")
 	ServicesServedTwice = New("services-served-twice", "%s serves Services too: both bind the same ports of nodes and change each other's rules; delete it, or set this field to false")
@@ -57,8 +57,8 @@ var (
 	NodePortRange         = New("node-port-range", "is not a range of ports; write the lowest and the highest, e.g. 30000-32767")
 )
 
-// askAgain is the remedy for an MTU that a link does not carry.
-const askAgain = "or raise the links first and delete the ConfigMap mtu, so that nodes are asked again"
+// raiseLinks is the remedy for an MTU that a link does not carry.
+const raiseLinks = "or raise the MTU of the links first and delete the ConfigMap mtu, so that nodes are probed again"
 
 // network are the rules of the pools, and what else a Network and its short form, a NetworkConfig, have in common.
 var network = []Rule{
