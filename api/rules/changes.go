@@ -39,7 +39,7 @@ var (
 	MigrationRange       = New("migration-mtu", "is out of range; it must be %d to 65535")
 	MigrationSame        = New("migration-mtu", "is the same as from; set it to the desired MTU")
 	MigrationFrom        = New("migration-mtu", "is not the applied MTU; set it to %d")
-	MigrationLinks       = New("migration-mtu", "is more than the MTU of the nodes' links, less the overhead of the network; use %d or less, "+askAgain)
+	MigrationLinks       = New("migration-mtu", "is more than the MTU of the nodes' links, less the overhead of the network; use %d or less, "+raiseLinks)
 	MigrationFitting     = New("migration-mtu", "must be left out, or be %d or %d, while spec.migration.mtu changes the one to the other")
 	MigrationTurn        = New("change-during-migration", "cannot be changed during a migration; remove spec.migration, or swap from and to to roll back")
 	MigrationEnds        = New("change-during-migration", "cannot be changed from %d to %d while a migration is completed or rolled back; put back %d, or leave it out")

@@ -42,7 +42,7 @@ var (
 	NodeAddressInPool = New("node-address-in-pool", "%s contains %s; pods could not reach it; choose a range outside the machine network")
 	NodeFamily        = New("node-ip-family", "adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out")
 	PoolCapacity      = New("pool-capacity", "%s supports %d nodes; the cluster has %d; use a shorter prefix for the pool, or a longer hostPrefix")
-	LinkMTU           = New("mtu-links", "needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, "+askAgain)
+	LinkMTU           = New("mtu-links", "needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, "+raiseLinks)
 	InterfaceMissing  = New("interface-missing", "does not exist on any node; use an interface that has an address on every node (nodes have %s), or omit it to use that of the default route. If nodes got it after they were probed, delete the ConfigMap mtu, so that they are probed again")
 
 	ServicesUnserved    = New("services-unserved", "no component serves Services: new connections to Services fail; set it to true, or deploy another service proxy")
@@ -57,8 +57,8 @@ var (
 	NodePortRange         = New("node-port-range", "is not a range of ports; write the lowest and the highest, e.g. 30000-32767")
 )
 
-// askAgain is the remedy for an MTU that a link does not carry.
-const askAgain = "or raise the MTU of the links first and delete the ConfigMap mtu, so that nodes are probed again"
+// raiseLinks is the remedy for an MTU that a link does not carry.
+const raiseLinks = "or raise the MTU of the links first and delete the ConfigMap mtu, so that nodes are probed again"
 
 // network are the rules of the pools, and what else a Network and its short form, a NetworkConfig, have in common.
 var network = []Rule{

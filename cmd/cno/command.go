@@ -54,8 +54,8 @@ func command(name string, colored func() bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cno",
 		Short: "Preview, apply and inspect a cluster's network",
-		Long: `The administrator's tool of the cluster network operator. It runs the operator's own stages, on
-files or on what a cluster holds, and finds the cluster as kubectl does.
+		Long: `The administrator's tool for the cluster network operator. It runs the operator's own stages on
+files or on the objects of a cluster, and finds the cluster as kubectl does.
 
 Exit status of all commands: 0 success; 1 the configuration is invalid or refused, or the network
 is unhealthy; 2 the input cannot be read, the cluster does not answer, or the command line is

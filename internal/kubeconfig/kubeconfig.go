@@ -33,7 +33,7 @@ func (f *Flags) AddForWorkloads(flags *pflag.FlagSet) {
 }
 
 func (f *Flags) addCluster(flags *pflag.FlagSet) {
-	flags.StringVar(&f.File, "kubeconfig", "", "file of the cluster and the user to speak as (default: as kubectl)")
+	flags.StringVar(&f.File, "kubeconfig", "", "the kubeconfig file to use (default: as kubectl)")
 	flags.StringVar(&f.Context, "context", "", "name of the context in the kubeconfig (default: the current one)")
 }
 

@@ -67,7 +67,7 @@ func progressingStates() []state {
 // degradedStates returns the states in which a workload requires user action, the most severe first. The first that holds is reported.
 func degradedStates() []state {
 	all := []state{
-		{State{Degraded, RolloutHung, "a rollout has made no progress for 10 minutes; a pod that replaces another of the same revision is no progress; at once, and Upgradeable is False too"}, rolloutStalled},
+		{State{Degraded, RolloutHung, "a rollout has made no progress for 10 minutes; the replacement of a pod by one of the same revision is not progress; at once, and Upgradeable is False too"}, rolloutStalled},
 		{State{Degraded, reasonRefused, "pods cannot be created: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
 			return "cannot create its pods: " + v.Refused, v.Refused != "", 0
 		}},
@@ -80,8 +80,8 @@ func degradedStates() []state {
 		{ImagePull, "an image cannot be pulled"},
 		{CreateFailed, "a container cannot be created or started, for example because a Secret is missing"},
 		{Failed, "a pod has failed, for example because it was evicted"},
-		{Unschedulable, "no node can take a pod"},
-		{NotReady, "a probe of a pod fails, or it was killed for its memory; not during a rollout"},
+		{Unschedulable, "a pod fits no node"},
+		{NotReady, "a probe of a pod fails, or a container was OOM-killed; not during a rollout"},
 		{Starting, "a pod has been starting for 10 minutes; not during a rollout"},
 	} {
 		all = append(all, state{State{Degraded, string(kind.problem), kind.when}, func(v view) (string, bool, time.Duration) { return v.problem(kind.problem) }})

@@ -35,8 +35,8 @@ func New(p pipeline.Pipeline) *cobra.Command {
 		Use:   "apply -f FILE",
 		Short: "Show the plan, then apply a configuration",
 		Long: `Plans a Network or NetworkConfig as cno plan does, and applies it (server-side, as field
-manager cno) if the operator will not refuse it. A disruptive change needs --acknowledge with
-the hash that the plan prints: it is valid for exactly this change of the applied configuration.
+manager cno) unless the operator would refuse it. A disruptive change needs --acknowledge with
+the hash that the plan prints, which is valid for exactly this change of the applied configuration.
 
 Exit status: 0 applied, and with --watch healthy; 1 the configuration is invalid, its change
 refused or not acknowledged, or the rollout stalls or takes too long; 2 the input cannot be
@@ -53,7 +53,7 @@ printed with "applied", and the rollout goes to standard error.`,
 	f.StringVar(&o.acknowledge, "acknowledge", "", "the hash that cno plan prints for a disruptive change")
 	f.BoolVar(&o.force, "force-conflicts", false, "take over fields that another field manager has set")
 	f.BoolVar(&o.watch, "watch", false, "follow the rollout until the network is healthy")
-	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow")
+	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow the rollout")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.MarkFlagRequired("file")

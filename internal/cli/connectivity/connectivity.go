@@ -58,19 +58,19 @@ connects to pods and hosts on its own and on the other nodes, to Services by add
 to host ports and node ports, to cluster DNS and to the API server: over TCP and UDP, with small
 packets and with packets of the full MTU, and in each IP family that pods have. Failures are
 traced to their hop: pod, own node, other node, other pod. The test needs no other image, and
-nothing outside the cluster. Nodes that do not answer are tested from the others.
+nothing outside the cluster. Nodes that do not answer are tested from the other nodes.
 
-If the network enforces NetworkPolicies, more pods on two of these nodes, or on those that are named,
-try some: connections that a policy denies must be dropped, those that it allows must pass. If the
-network isolates namespaces, pods in a second namespace must not be reached.
+If the network enforces NetworkPolicies, more pods on two of these nodes, or on the nodes of --node,
+test some policies: connections that a policy denies must be dropped, those that it allows must pass.
+If the network isolates namespaces, pods in a second namespace must be unreachable.
 
-With --network, pods in the namespace of that NetworkAttachmentDefinition ask for the network, and
-reach one another over it alone. They need two addresses of it for each node.
+With --network, pods in the namespace of that NetworkAttachmentDefinition request the network, and
+connections between them are tested only over it. They need two addresses of it for each node.
 
-All that was created is always deleted, also when the command is interrupted.
+Everything that the test creates is deleted, even if the command is interrupted.
 
-Exit status: 0 all is as expected; 1 a target is not reached, or one is reached that must not be;
-2 the cluster does not answer, no pod can be started, or the command line is wrong.`,
+Exit status: 0 all results are as expected; 1 a target cannot be reached, or can be reached although
+it must not; 2 the cluster does not answer, no pod can be started, or the command line is wrong.`,
 		Example:           "  cno connectivity test\n  cno connectivity test --node worker-0 --node worker-7\n  cno connectivity test --external example.org:443 -o json\n  cno connectivity test --network default/storage",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -78,10 +78,10 @@ Exit status: 0 all is as expected; 1 a target is not reached, or one is reached 
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.nodes, "node", nil, "a node to test; may be repeated (default: up to three, those that are not ready first)")
-	f.StringVar(&o.external, "external", "", "host:port outside the cluster to reach as well")
+	f.StringVar(&o.external, "external", "", "host:port outside the cluster to test as well")
 	f.StringVar(&o.network, "network", "", "namespace/name of a NetworkAttachmentDefinition: test that network instead of the pod network")
 	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
-	f.DurationVar(&o.timeout, "timeout", timeLimit, "how long to test; a pod may take a sixth of it to start, and cleaning up, which is not counted, a quarter")
+	f.DurationVar(&o.timeout, "timeout", timeLimit, "how long to test; a pod may take a sixth of this time to start, and cleaning up, which is not counted, a quarter")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.RegisterFlagCompletionFunc("node", preview.CompleteNodes(&o.cluster))

@@ -36,15 +36,15 @@ func perfCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "perf",
 		Short: "Measure throughput, round trips and new connections between pods",
-		Long: `Creates pods of the operator's own image on two nodes, in a namespace of their own, and measures from
+		Long: `Creates pods of the operator's own image on two nodes, in a separate namespace, and measures from
 the first node to the second, one path after another and in each IP family that pods have: the
 nodes' own traffic, pod to pod, pod to Service, and pod to pod on one node. For each path it reports
 the throughput of one TCP stream, the round trip of one byte, and new connections per second. The
-figures of pods are compared with the nodes' own of the same run, since other traffic and the
-placement of processes on CPUs change figures more than networks do.
+figures of pods are compared with those of the nodes in the same run, since other traffic and the
+placement of processes on CPUs affect figures more than networks do.
 
 The traffic competes with that of the cluster: a stream uses the whole bandwidth of the link. The
-namespace is always deleted, also when the command is interrupted.
+namespace is always deleted, even if the command is interrupted.
 
 Exit status: 0 every path is measured; 1 a path cannot be measured; 2 the cluster does not answer,
 no pod can be started, or the command line is wrong.`,
@@ -54,7 +54,7 @@ no pod can be started, or the command line is wrong.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.perf(cmd, each) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.nodes, "node", nil, "the node to measure from, and, given again, the one to measure to (default: two that are ready)")
+	f.StringArrayVar(&o.nodes, "node", nil, "the node to measure from; if given twice, the second is the node to measure to (default: two ready nodes)")
 	f.DurationVar(&each, "for", 3*time.Second, "how long each of the three figures of a path is measured, 100ms to 1m")
 	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to measure; cleaning up is not counted")

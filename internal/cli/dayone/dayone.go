@@ -9,9 +9,9 @@ func New(subcommands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dayone",
 		Short: "Prepare the network of hosts before they boot",
-		Long: `Checks and renders NMState documents, one for each host or one for all hosts of a role: for the
-time before the boot, for the first boot and for the cluster. These commands need neither a host
-nor a cluster.
+		Long: `Checks and renders NMState documents, for each host or for all hosts of a role, to configure hosts
+before the boot, at the first boot and in the cluster. These commands need neither a host nor a
+cluster.
 
 Exit status: that of the command; 0 for this help.`,
 		Example: "  cno dayone validate --dir master/\n  cno dayone render --as ignition -f worker-0.yml",

@@ -25,7 +25,7 @@ func New(p pipeline.Pipeline) *cobra.Command {
 		Use:   "diff",
 		Short: "Show how the cluster differs from its configuration",
 		Long: `Compares the cluster with Network/cluster, and prints fields that are refused or not applied yet,
-and objects that are missing or were edited by hand. The operator repairs such objects within a
+and objects that are missing or were edited manually. The operator repairs such objects within a
 second; a difference that remains is one that it cannot or may not repair.
 
 Exit status: 0 no differences; 1 there are differences; 2 the cluster does not answer.`,

@@ -58,8 +58,8 @@ func New(registry pipeline.Registry, now func() time.Time) *cobra.Command {
 		Use:   "doctor",
 		Short: "Diagnose the network, and collect its logs and objects in an archive",
 		Long: `Collects objects, logs, reports of nodes and the results of connectivity checks in one archive, and
-prints the problems found, the most severe first, each with its cause and a way out. A network that
-can do so compares what it has on nodes with the cluster's objects, by commands in its pods.
+prints the problems found, the most severe first, each with its cause and a way out. If the network
+supports it, its state on nodes is compared with the cluster's objects, by commands in its pods.
 
 Nothing is stored in the cluster: dry runs show whether the operator can write. Secrets are not
 read; values that look like passwords, tokens or keys are removed from everything else. A part that

@@ -34,7 +34,7 @@ func New() *cobra.Command {
 		Use:   "history [REVISION]",
 		Short: "List the networks that were rolled out",
 		Long: `Lists the last revisions of the network, the newest first: when each was applied, by which
-version of the operator, who changed what, and how it ended. With a revision, its whole
+version of the operator, who changed what, and its outcome. With a revision, its whole
 configuration is printed, with every default.
 
 Exit status: 0 listed; 2 there is no such revision, or the cluster does not answer.`,

@@ -38,7 +38,7 @@ func New(now func() time.Time) *cobra.Command {
 		Short: "Scale what serves Services to zero until a client connects (OpenShiftSDN)",
 		Long: `Scales the Deployments, StatefulSets, ReplicaSets, ReplicationControllers and DeploymentConfigs whose
 pods serve Services to zero, and marks the Services as idled, as oc idle does. The first connection to
-an idled Service scales them up again: it waits until a pod serves it.
+an idled Service scales them up again, and waits until a pod serves it.
 
 Nothing is written if one of the Services cannot be idled.
 

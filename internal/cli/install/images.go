@@ -25,9 +25,10 @@ func NewImages() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images",
 		Short: "List the images of the release",
-		Long: `Lists the images of this program's release: those that the operator and its networks use, as cno
-install writes them, and must-gather and host-image-server, which users start. Each line is one
-reference. A registry without access to others must have all of them, by the same digests.
+		Long: `Lists the images of this program's release: those of the operator and its networks, as cno install
+deploys them, and must-gather and host-image-server, which users start. Each line is one reference.
+In a cluster without access to other registries, one registry must have all of them, with the same
+digests.
 
 Exit status: 0 printed; 2 the command line is wrong.`,
 		Example: `  cno images

@@ -46,11 +46,11 @@ func New() *cobra.Command {
 		Short: "Install the operator",
 		Long: `Applies the manifests that this program contains: CRDs, permissions, admission policies and the
 operator, with the images of the same release. With one control-plane node, the operator has one
-replica. An installation that was interrupted is completed.
+replica. An interrupted installation is completed.
 
-A cluster that has another network or another operator of networks is refused, since two networks
-disturb each other; it is named. With --keep-network another network may stay: then the Network
-must name a type of a third party.
+A cluster with another network or network operator, which the message names, is refused, since two
+networks interfere with each other. With --keep-network another network may stay: then the Network
+must have the type of a third-party network.
 
 Exit status: 0 installed, and with --wait running; 1 the cluster is refused, the user may not
 install, or the operator does not run in time; 2 the cluster does not answer, or the command line

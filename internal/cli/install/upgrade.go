@@ -19,10 +19,10 @@ func NewUpgrade() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Replace the installed operator by that of this program's release",
+		Short: "Upgrade the installed operator to this program's release",
 		Long: `Applies the manifests that this program contains to a cluster in which the operator is installed.
-The operator then rolls the network out, in batches of nodes; cno status --watch follows that.
-With --plan, prints which objects would change, and changes nothing.
+The operator then rolls out the network in batches of nodes; cno status --watch follows the rollout.
+With --plan, the command prints which objects would change, and changes nothing.
 
 An upgrade is refused while the Network has Upgradeable=False, for example during a rollout. A
 version older than the installed one needs --downgrade; it may be one minor version older.

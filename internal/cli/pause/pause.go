@@ -68,7 +68,7 @@ func NewResume() *cobra.Command {
 		Use:   "resume",
 		Short: "Resume the operator after a pause",
 		Long: `Ends a pause. Changes of the configuration since then are rolled out, and objects that were edited
-by hand are repaired; cno plan and cno diff preview this.
+manually are repaired; cno plan and cno diff preview this.
 
 Exit status: 0 resumed, or not paused; 1 there is no network, or the user may not change it; 2 the
 cluster does not answer, or the command line is wrong.`,

@@ -34,12 +34,12 @@ func New(p pipeline.Pipeline, version string) *cobra.Command {
 		Use:   "plan -f FILE",
 		Short: "Show what the operator would do with a configuration",
 		Long: `Runs the operator's own stages on a Network or NetworkConfig, and prints its errors, the defaults
-that are filled, each field that changes with its class and what it disrupts, and the objects that
-are created, changed and deleted. Nothing is changed: objects of the cluster are read, and
-server-side dry runs show the result.
+that it sets, each changed field with its class and disruption, and the objects that would be
+created, changed and deleted. Nothing is changed: the plan reads objects of the cluster, and uses
+server-side dry runs.
 
-The configuration is compared with what is applied in the cluster, or with --applied. Without
-both it is planned for a fresh cluster.
+The configuration is compared with the one applied in the cluster, or with --applied. Without
+either, it is planned for a fresh cluster.
 
 Exit status: 0 the operator would apply it, or there is nothing to do; 1 it is invalid, its
 change is refused or not acknowledged, or the API server refuses an object of it; 2 the input
@@ -55,7 +55,7 @@ cannot be read, the cluster does not answer, or the command line is wrong.`,
 	f.StringVarP(&o.file, "file", "f", "", "file of a Network or NetworkConfig, - for standard input")
 	f.StringVar(&o.applied, "applied", "", "the applied configuration, instead of that of a cluster: the JSON of the record, its ConfigMap, or a Network or NetworkConfig")
 	f.BoolVar(&o.offline, "offline", false, "do not connect to a cluster, even if one is configured")
-	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, without a cluster (default 1500; the default never causes a refusal)")
+	f.IntVar(&o.hostMTU, "host-mtu", 0, "smallest MTU of the nodes' interfaces in bytes, without a cluster (default 1500; the default never causes a refusal)")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, without a cluster, for example BareMetal or AWS")
 	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, without a cluster")
 	o.form.Add(cmd)

@@ -62,8 +62,8 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pod-network",
 		Short: "Connect and separate the pods of namespaces (OpenShiftSDN, mode Multitenant)",
-		Long: `Changes which namespaces share a virtual network. The commands request it of the controller of
-OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
+		Long: `Changes which namespaces share a virtual network. The commands send requests to the controller
+of OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
 		Example: "  cno pod-network join-projects --to=shop warehouse\n  cno pod-network isolate-projects warehouse",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -36,8 +36,8 @@ func New(p pipeline.Pipeline, version string) *cobra.Command {
 		Use:   "render -f FILE...",
 		Short: "Show what the operator would apply on a fresh cluster",
 		Long: `Runs the operator's own stages on a Network or NetworkConfig object, without a cluster, and
-writes the objects that the operator would apply, in the order in which it would apply them. The
-output for the same input is identical to the byte.
+writes the objects that the operator would apply, in the same order. The same input always gives
+identical output.
 
 Exit status: 0 rendered, 1 the configuration is invalid or its change is refused, 2 the input
 cannot be read, or the command line is wrong.`,
@@ -81,9 +81,9 @@ func NewRenderer(p pipeline.Pipeline, version string) *cobra.Command {
 
 func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&o.hostMTU, "host-mtu", 1500, "least MTU of the nodes' interfaces, in bytes; the default never causes a refusal")
+	f.IntVar(&o.hostMTU, "host-mtu", 1500, "smallest MTU of the nodes' interfaces, in bytes; the default never causes a refusal")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, for example BareMetal or AWS")
-	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, as the operator's environment has them")
+	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, as in the operator's environment")
 	f.StringVar(&o.apiServer, "api-server", "api-server.invalid:6443", "host and port at which nodes reach the API server")
 }
 

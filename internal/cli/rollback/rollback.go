@@ -58,7 +58,7 @@ rollout stalls; 2 there is no such revision, or the cluster does not answer.`,
 	f.StringVar(&o.acknowledge, "acknowledge", "", "the hash that the plan prints for a disruptive change")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
 	f.BoolVar(&o.watch, "watch", false, "follow the rollout until the network is healthy")
-	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow")
+	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow the rollout")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	return cmd

@@ -59,9 +59,9 @@ func New(operands provider.Operands, terminal func() bool, now func() time.Time)
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show the state of the network in the terminal, live",
-		Long: `Shows the state of the network, its components, the progress of a rollout, nodes that do not work, the
-pools of addresses, and connectivity checks that fail. The screen is drawn again whenever something
-changes, until Ctrl-C. If the output is no terminal, it is printed once.
+		Long: `Shows the state of the network, its components, the progress of a rollout, nodes with problems, the
+address pools, and failed connectivity checks. The screen is updated whenever something changes,
+until Ctrl-C. If the output is not a terminal, the state is printed once.
 
 Exit status: 0 shown; 2 the cluster does not answer, the user may not read the network, or the
 command line is wrong.`,

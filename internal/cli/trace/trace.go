@@ -46,13 +46,13 @@ func New(registry pipeline.Registry) *cobra.Command {
 		Short: "Explain what becomes of a packet, and which NetworkPolicy stops it",
 		Long: `Follows the first packet of a connection from a pod, and its reply: the endpoint that a Service is
 translated to, the NetworkPolicy and the rule that decide, the nodes, and the address with which the
-packet leaves the cluster. Then it asks the network itself, by commands in its pods that change
-nothing, and prints the flows that decide. No packet is sent.
+packet leaves the cluster. Then it runs read-only commands in the network's own pods, and prints the
+flows that decide. No packet is sent.
 
 DESTINATION is NAMESPACE/POD, NAMESPACE/SERVICE (pod/NAMESPACE/NAME or service/NAMESPACE/NAME if
 both exist), an address, or a DNS name. PORT is a number or the name of a Service's port; an IPv6
-address with a port is written [ADDRESS]:PORT. If a Service has several endpoints, the way to one
-that is stopped is shown.
+address with a port is written [ADDRESS]:PORT. If a Service has several endpoints, a path that is
+denied is shown, if there is one.
 
 Exit status: 0 the packet and its reply pass; 1 one of them is stopped, or an object does not exist;
 2 the cluster does not answer, or the command line is wrong.`,
@@ -64,8 +64,8 @@ Exit status: 0 the packet and its reply pass; 1 one of them is stopped, or an ob
 	f.StringVar(&o.protocol, "protocol", "", "TCP, UDP or SCTP (default: that of the Service's port, or TCP)")
 	_ = cmd.RegisterFlagCompletionFunc("protocol", cobra.FixedCompletions([]string{"TCP", "UDP", "SCTP"}, cobra.ShellCompDirectiveNoFileComp))
 	f.Uint16Var(&o.port, "port", 0, "port of the destination (default: the one in DESTINATION, or the only one that it has)")
-	f.BoolVar(&o.flows, "flows", false, "print the flows of steps that pass, too")
-	f.BoolVar(&o.objects, "objects-only", false, "run no commands in pods of the network: use objects of the cluster only")
+	f.BoolVar(&o.flows, "flows", false, "also print the flows of steps that pass")
+	f.BoolVar(&o.objects, "objects-only", false, "use only objects of the cluster, and run no commands in pods of the network")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the cluster")
 	o.form.Add(cmd)
 	o.cluster.Add(f)

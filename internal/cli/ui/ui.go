@@ -46,17 +46,17 @@ func New(p pipeline.Pipeline, version string, now func() time.Time) *cobra.Comma
 	cmd := &cobra.Command{
 		Use:   "ui [PAGE]",
 		Short: "Show the network in a browser",
-		Long: `Serves pages on 127.0.0.1 that show the network, live: its state, nodes and pools of addresses, the
-connectivity checks, a change with its plan, the history, the networks of hosts, and the way between
+		Long: `Serves pages on 127.0.0.1 that show the network, live: its state, nodes and address pools, the
+connectivity checks, a change with its plan, the history, the networks of hosts, and the path between
 two pods. It prints the address, which has a random token, and opens it.
 
 The pages use the permissions of the kubeconfig and nothing else: nothing is created in the cluster,
-and users who may only read see everything but the buttons. Other users of this machine cannot open
+and users with read-only access see everything except the buttons. Other users of this machine cannot open
 the pages without the token. Nothing is loaded from the Internet.
 
 With --archive, the pages show an archive of cno doctor. With -o json or yaml, the document of PAGE
 is printed instead: overview (the default), nodes, nodes/NAME, paths, change, history, hosts or pods;
-pods lists pods, and cno trace prints the way between two of them.
+pods lists pods, and cno trace prints the path between two of them.
 
 Exit status: 0 the pages were closed, or the document was printed; 2 the cluster does not answer,
 the user may not read the network, the archive is damaged, or the command line is wrong.`,
@@ -82,7 +82,7 @@ the user may not read the network, the archive is damaged, or the command line i
 	f := cmd.Flags()
 	f.StringVar(&o.archive, "archive", "", "an archive of cno doctor to show instead of a cluster")
 	f.Uint16Var(&o.port, "port", 0, "port on 127.0.0.1 to listen on (default: any free one)")
-	f.BoolVar(&o.noOpen, "no-open", false, "print the address only, and open no browser")
+	f.BoolVar(&o.noOpen, "no-open", false, "only print the address, and do not open a browser")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.MarkFlagFilename("archive", "tar.gz")

@@ -54,15 +54,15 @@ or the namespaces. If the operator's records are missing, so that the applied ob
 Running pods lose their network. Pods with further networks must be deleted first, since only the
 daemon on their node can detach them: while there are any, nothing is changed, and they are named.
 
-Without --yes, the command only prints what it would do. What
-remains is listed, with how to remove it: objects that existed before the operator took them over
-and kinds that belong to OpenShift (neither are the operator's to delete), directories on nodes
-that no component of the network empties (delete them there by hand), and nodes that do not answer
-(restart them: that removes routes, devices and rules).
+Without --yes, the command only prints what it would do. It lists everything that remains, and how to
+remove it: objects that existed before the operator took them over and CRDs that belong to OpenShift
+(the operator must not delete either), directories on nodes that no component of the network empties
+(delete them there manually), and nodes that do not answer (restart them: that removes routes, devices
+and rules).
 
-Exit status: 0 everything is deleted but what is listed, or, without --yes, nothing is installed; 1
-there is something to delete and --yes is missing, pods must be deleted first, or an object could not
-be deleted; 2 the cluster does not answer, or the command line is wrong.`,
+Exit status: 0 everything is deleted except what is listed, or, without --yes, nothing is installed;
+1 there is something to delete and --yes is missing, pods must be deleted first, or an object could
+not be deleted; 2 the cluster does not answer, or the command line is wrong.`,
 		Example:           "  cno uninstall\n  cno uninstall --yes\n  cno uninstall --yes --force",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -30,9 +30,9 @@ func New(p pipeline.Pipeline) *cobra.Command {
 		Short: "Validate a configuration without a cluster",
 		Long: `Validates Network and NetworkConfig objects as the API server would (with the schema and the
 rules of the CRD) and as the operator would, without a cluster. All errors are shown at once.
-What can only be known in a cluster (the MTU of nodes, their addresses) is not checked.
+Rules that depend on a cluster (the MTU of nodes, their addresses) are not checked.
 
-Of Pods, the annotation k8s.v1.cni.cncf.io/networks, which asks for further networks, is checked.
+In Pods, the annotation k8s.v1.cni.cncf.io/networks, which requests further networks, is checked.
 
 Exit status: 0 valid, 1 invalid, 2 the input cannot be read, or the command line is wrong.`,
 		Example:           "  cno validate -f network.yaml\n  cno validate -f - -o json < network.yaml",

@@ -38,8 +38,8 @@ func New() *cobra.Command {
 		Long: `Compares two documents, or two sets of them (directories, MachineConfigs, HostNetworkConfigs) file by
 file: by interface, address, route, rule and resolver. Order and spelling are ignored.
 
-Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of them is no document,
-2 it cannot be read, or the command line is wrong.`,
+Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of them is not a document,
+2 one of them cannot be read, or the command line is wrong.`,
 		Example: "  cno dayone diff master-0.yml new/master-0.yml\n  cno dayone diff 10-br-ex-master.yaml new/",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -35,15 +35,15 @@ func New() *cobra.Command {
 		Short: "Extract documents from MachineConfigs, install-configs or this host",
 		Long: `Writes existing configurations as documents:
 
-  MachineConfigs   their files below ` + placement.Dir + `, decoded; of two objects with one
-                   file the one whose name comes last counts, as on a node
+  MachineConfigs   their files below ` + placement.Dir + `, decoded; if two objects have
+                   the same file, the object whose name sorts last is used, as on a node
   install-config   the networkConfig of each host, which is used before the boot
   --live           the network of the host on which the command runs: interfaces, addresses that are
-                   not automatic, bridges of Open vSwitch, routes and name servers
+                   not automatic, Open vSwitch bridges, routes and name servers
 
 Without --dir everything goes to standard output, one YAML document for each file. With it the files
 are DIR/ROLE/NAME.yml and DIR/preboot/HOST.yml. With -o hostnetworkconfig the output is one object
-for each role, with a host for each file; values and a template can shorten it later.
+for each role, with a host for each file, which can be shortened later with values and a template.
 
 Exit status: 0 done, 1 a document cannot be extracted, 2 the input cannot be read, or the command line
 is wrong.`,

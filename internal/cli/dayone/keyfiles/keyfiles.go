@@ -28,11 +28,11 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keyfiles [-f] FILE",
 		Short: "Convert an NMState document to NetworkManager keyfiles",
-		Long: `Writes the connection profiles that NMState's own generator (nmstatectl gc) makes of a document,
-in the order of activation; the differences are in docs/day-one-keyfiles.md. Warnings and errors
+		Long: `Writes the connection profiles that NMState's own generator (nmstatectl gc) creates from a document,
+in the order of activation; docs/day-one-keyfiles.md lists the differences. Warnings and errors
 go to standard error, one per line with file, line and path, all at once.
 
-A document for which NetworkManager drops a file is written with a warning, as NMState does it; --strict
+A document for which NetworkManager drops a file is written with a warning, as by NMState; --strict
 refuses it, as "cno dayone validate" does.
 
 With --dir the files are written there with mode 0600, without which NetworkManager ignores them.
@@ -59,7 +59,7 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read, or the comm
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "NMState document in YAML or JSON, an install-config, an agent-config or an NMStateConfig, - for standard input")
-	cmd.Flags().StringVar(&host, "host", "", "the host, of an install-config, an agent-config or NMStateConfigs with several")
+	cmd.Flags().StringVar(&host, "host", "", "the host, if an install-config, an agent-config or NMStateConfigs have several")
 	cmd.Flags().BoolVar(&strict, "strict", false, "refuse documents for which NetworkManager drops a file")
 	cmd.Flags().StringVar(&dir, "dir", "", "directory to write the files to; created if it does not exist")
 	form.Add(cmd)

@@ -62,7 +62,7 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render --as FORM [-f] FILE...",
 		Short: "Render documents of hosts for boot images, MachineConfigs or a cluster",
-		Long: `Renders NMState documents of hosts. For the time before their first boot:
+		Long: `Renders NMState documents of hosts. Before the first boot:
 
   keyfiles       NetworkManager's profiles
   ignition       the Ignition configuration (3.2.0) that a boot image contains
@@ -73,10 +73,10 @@ func New() *cobra.Command {
 For the first boot of the installed system:
 
   machineconfig  the MachineConfig that installs the documents of all hosts of a role on its nodes;
-                 cluster.yml is for hosts that have none of their own. Errors of "cno dayone
-                 validate" are refused, unless --allow-unsound turns them into warnings.
+                 cluster.yml is for hosts that have none of their own. Documents with errors of "cno
+                 dayone validate" are refused, unless --allow-unsound turns these into warnings.
                  --host-network-image adds the MachineConfig with which nodes apply the documents
-                 by host-network in place of the stock service
+                 with host-network instead of the stock service
 
 For a running cluster with kubernetes-nmstate:
 
@@ -88,8 +88,8 @@ the name of its host. A directory stands for its .yml and .yaml files; an instal
 agent-config.yaml and NMStateConfigs for the hosts in them; and a HostNetworkConfig for the
 documents that are rendered from it.
 
-What cannot work before the boot (Open vSwitch, captures, what only the running host knows)
-is refused, with the reason.
+Features that cannot work before the boot (Open vSwitch, captures, values that only the running host
+knows) are refused, with the reason.
 
 Exit status: 0 rendered, 1 a document is invalid or cannot be used before the boot, 2 the input
 cannot be read, or the command line is wrong.`,
@@ -108,7 +108,7 @@ cannot be read, or the command line is wrong.`,
 	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
 	f.StringVar(&o.dir, "dir", "", "the directory to write files to, instead of standard output")
 	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig or an NNCP")
-	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig or an NNCP")
+	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all networks except OVN-Kubernetes), for a MachineConfig or an NNCP")
 	f.StringVar(&o.image, "host-network-image", "", "also render the MachineConfig that installs host-network from this image and masks the stock service, for a MachineConfig")
 	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig or an NNCP of documents that can be read, despite their other errors")
 	_ = cmd.MarkFlagRequired("as")

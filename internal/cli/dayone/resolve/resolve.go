@@ -59,7 +59,7 @@ From a directory, a MachineConfig or a HostNetworkConfig, --host and --mac selec
 rule that the node uses. A document without captures is printed unchanged.
 
 Exit status: 0 resolved, 1 a capture or a reference cannot be resolved on that host, 2 the input cannot
-be read or the invocation is wrong.`,
+be read, or the command line is wrong.`,
 		Example: "  cno dayone resolve uplink.yml --current worker-0-state.yml\n" +
 			"  kubectl get nns worker-0 -o yaml | cno dayone resolve -f cluster.yml --current -\n" +
 			"  cno dayone resolve -f /etc/nmstate/openshift --host $(hostname) --live",

@@ -35,8 +35,8 @@ func New() *cobra.Command {
 		Short: "Validate the network configuration of hosts before they boot",
 		Long: `Checks documents, directories of documents, MachineConfigs, HostNetworkConfigs and the hosts of an
 install-config, each separately and all together: each must be readable, have a valid br-ex and
-use no reserved name; no address may belong to two hosts, or stand in a shared file; names and
-sizes must be valid; and a host must keep its address from before the boot.
+use no reserved name; no address may belong to two hosts, or be in a shared file; names and sizes
+must be valid; and a host must keep an address from before the boot.
 
 If everything is valid, the last line has the numbers of hosts, phases and warnings.
 
@@ -50,12 +50,12 @@ line is wrong.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a directory of documents, or a file of objects, - for standard input; may be repeated")
-	f.StringVar(&o.dir, "dir", "", "a directory of documents, as -f")
+	f.StringVar(&o.dir, "dir", "", "a directory of documents, like -f")
 	f.StringVar(&o.role, "role", "", "the role of documents that name none")
-	f.StringArrayVar(&o.hosts, "host", nil, "a host of the role; if any is named, all must be; may be repeated")
+	f.StringArrayVar(&o.hosts, "host", nil, "a host of the role; if you name one, name all; may be repeated")
 	f.StringArrayVar(&o.networks, "machine-network", nil, "a network in which hosts have their addresses, for example 192.168.111.0/24; may be repeated")
 	f.StringArrayVar(&o.vips, "vip", nil, "an address that moves between hosts; may be repeated")
-	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes)")
+	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all networks except OVN-Kubernetes)")
 	o.form.Add(cmd)
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
