@@ -73,7 +73,7 @@ func (t *tracing) toService(ctx context.Context, to target) error {
 	}
 	t.add(where, true, "%s", text)
 	if refused := len(t.answer.Service.Refused); refused > 0 && refused < len(endpoints) {
-		t.note("NetworkPolicies stop connections to %d of %d endpoints of %s; the way to one of them is shown", refused, len(endpoints), where)
+		t.note("NetworkPolicies stop connections to %d of %d endpoints of %s; the path to one of them is shown", refused, len(endpoints), where)
 	}
 	if s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 		t.note("%s has session affinity: connections of one client go to the same endpoint, which may be another one", where)

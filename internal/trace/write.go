@@ -27,9 +27,9 @@ func (a Answer) Write(w io.Writer, all bool) error {
 		installed bool
 	}{
 		{"The packet, by the objects of the cluster", a.Request, false},
-		{"The packet, by what the network has installed", a.Request, true},
+		{"The packet, by the flows and routes that the network installed", a.Request, true},
 		{"The reply, by the objects of the cluster", a.Reply, false},
-		{"The reply, by what the network has installed", a.Reply, true},
+		{"The reply, by the flows and routes that the network installed", a.Reply, true},
 	} {
 		writePart(&b, part.title, part.steps, part.installed, all)
 	}

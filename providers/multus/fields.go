@@ -4,7 +4,7 @@ import "github.com/cluster-network-operator/cno/internal/provider"
 
 // Fields returns the change class of each of the component's fields.
 func (Component) Fields() []provider.Field {
-	const kept = "pods that run keep the networks they have; pods that start get what is asked for then"
+	const kept = "running pods keep their networks; new pods get the networks that they request"
 	setting := func(path string) provider.Field {
 		return provider.Field{Path: path, Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent,
 			Reason: "the daemons restart node by node, while new pods with additional networks wait; pods that run keep the networks they have"}

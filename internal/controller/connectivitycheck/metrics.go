@@ -21,7 +21,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return &Metrics{
 		registry: registry,
 		checks: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cluster_network_operator_connectivity_checks", Help: "Connectivity checks by what they have found: reachable, unreachable or unknown.",
+			Name: "cluster_network_operator_connectivity_checks", Help: "Connectivity checks by result: reachable, unreachable or unknown.",
 		}, []string{"result"}),
 		nodes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "cluster_network_operator_unreachable_nodes", Help: "Nodes that cannot be reached according to all of their connectivity checks.",

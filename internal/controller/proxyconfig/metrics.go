@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}))
 	m.probes, errs[2] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_proxy_probes_total",
-		Help: "Readiness endpoints that were asked for through the proxy, by result.",
+		Help: "Readiness endpoints that were requested through the proxy, by result.",
 	}, []string{"result"}))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("register metrics of %s: %w", Name, err)

@@ -231,7 +231,7 @@ func findings(namespace, problem string, f failures) []status.Finding {
 	case problem != "":
 		return note(reasonInvalid, fmt.Sprintf("Secret %s/%s %s and is not used: delete it, and create it with 'kubectl create secret docker-registry'", namespace, facts.PullSecretName, problem))
 	case len(f.taken) > 0:
-		return note(reasonTaken, fmt.Sprintf("Secret %s in %s was not created by the operator and is used as it is: delete it, and the operator creates a copy", facts.PullSecretName, strings.Join(f.taken, ", ")))
+		return note(reasonTaken, fmt.Sprintf("Secret %s in %s was not created by the operator and is used unchanged; delete it to have the operator create a copy", facts.PullSecretName, strings.Join(f.taken, ", ")))
 	case f.err() != nil:
 		return []status.Finding{{Component: component, Effect: status.Degraded, Reason: reasonFailed, Aside: true,
 			Message: fmt.Sprintf("Secret %s cannot be copied: %v", facts.PullSecretName, f.err())}}
