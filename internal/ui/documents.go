@@ -17,6 +17,9 @@ import (
 // mostPods is the maximum number of pods that are offered to choose from.
 const mostPods = 50
 
+// way is the name of the document about a question, which the page of pods shows.
+const way = "way"
+
 // Pages are the names of the pages whose documents need no parameter, in the order of the menu.
 func Pages() []string {
 	return []string{"overview", "nodes", "paths", "change", "history", "hosts", "pods"}
@@ -46,7 +49,7 @@ func Document(ctx context.Context, s page.Source, name, object string, query url
 		return s.Hosts(ctx)
 	case "pods":
 		return s.PodNames(ctx, query.Get("search"), mostPods)
-	case "way":
+	case way:
 		port, err := strconv.ParseUint(query.Get("port"), 10, 16)
 		if err != nil {
 			return nil, fmt.Errorf("%w: port %q is not a number of 1 to 65535", page.ErrQuestion, query.Get("port"))

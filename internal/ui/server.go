@@ -38,6 +38,8 @@ type Options struct {
 	Source page.Source
 	// Changed receives a value when objects of the source have changed; nil for an archive.
 	Changed <-chan struct{}
+	// Follow signals changes of pods and Services, given as namespace/name, until the context ends; nil for an archive.
+	Follow func(ctx context.Context, names ...string)
 	// Actions changes the cluster; nil for an archive.
 	Actions Actions
 	// Name is the name of the cluster or archive: a context of the kubeconfig, or a file.

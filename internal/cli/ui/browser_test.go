@@ -58,6 +58,7 @@ func TestThePagesInABrowser(t *testing.T) {
 	t.Run("a revision is planned to return to", func(t *testing.T) { returned(t, b, address) })
 	t.Run("an unplugged node is seen without loading again", func(t *testing.T) { unplugged(t, w, b, address) })
 	t.Run("a rollout is seen without loading again", func(t *testing.T) { rollout(t, w, b, address) })
+	t.Run("a pod that a policy isolates is seen without loading again", func(t *testing.T) { isolated(t, w, b, address) })
 	for _, r := range b.Requests() {
 		if u, err := url.Parse(r); err != nil || u.Scheme != "about" && "http://"+u.Host != address {
 			t.Errorf("a page asked for %s", r)
@@ -256,6 +257,22 @@ func rollout(t *testing.T, w *world, b *browser.Page, address string) {
 	w.rolledOut(9)
 	w.condition("False", "AsExpected", "", "Progressing", "FlannelProgressing")
 	b.Wait("its end", `!document.querySelector("progress") && document.body.innerText.includes("is healthy")`)
+}
+
+func isolated(t *testing.T, w *world, b *browser.Page, address string) {
+	b.In(t)
+	w.enforce()
+	b.Open(address + "/pods")
+	b.Wait("the page", `document.getElementById("body").hasAttribute("data-ready")`)
+	b.Do(`document.getElementById("from").value = "shop/job"; document.getElementById("to").value = "shop/web"; document.getElementById("show").click()`)
+	b.Wait("the way is free", `document.querySelectorAll(".way li").length > 3 && document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
+	b.Wait("the question is in the address", `location.search === "?from=shop%2Fjob&to=shop%2Fweb&port=80&protocol=TCP"`)
+	w.isolate("quarantine", "web")
+	b.Wait("the policy stops it", `document.body.innerText.includes("It is stopped.") && document.querySelector(".way li.bad").innerText.includes("shop/quarantine")`)
+	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "It is stopped."`)
+	shoot(t, b, "pods-isolated-1280")
+	w.relabel("web", "released")
+	b.Wait("another label releases the pod", `document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
 }
 
 // A user who may only read sees all pages, and no buttons that would not work.

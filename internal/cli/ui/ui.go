@@ -120,7 +120,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.T
 		case <-time.After(firstObjects):
 			return fmt.Errorf("the cluster has not sent its objects within %s", firstObjects)
 		}
-		return o.show(ctx, cmd, served.Options{Source: cluster.Source, Changed: cluster.Changed, Actions: actions, Name: config.Host, Version: o.version}, name, object)
+		return o.show(ctx, cmd, served.Options{Source: cluster.Source, Changed: cluster.Changed, Follow: cluster.Follow, Actions: actions, Name: config.Host, Version: o.version}, name, object)
 	})
 	return group.Wait()
 }

@@ -341,6 +341,35 @@ func (w *world) shop() {
 	}})
 }
 
+// isolate makes a policy that denies all connections to pods with a label.
+func (w *world) isolate(name, app string) {
+	w.create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: users, Name: name}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+	}})
+}
+
+// relabel changes the label of a pod of users.
+func (w *world) relabel(name, app string) {
+	w.t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: users, Name: name}}
+	if err := w.server.Client.Patch(w.t.Context(), p, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app":%q}}}`, app))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// enforce replaces the network by one that enforces policies.
+func (w *world) enforce() {
+	w.t.Helper()
+	for _, o := range []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: applied.ConfigMapName}}, &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}} {
+		if err := w.server.Client.Delete(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}, Spec: *written(osv1.Normal)}
+	n.Spec.DefaultNetwork.Type = operatorv1.NetworkTypeOVNKubernetes
+	w.create(n)
+}
+
 // logLevel is that of the Network now.
 func (w *world) logLevel() osv1.LogLevel {
 	w.t.Helper()

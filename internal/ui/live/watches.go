@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -42,6 +43,8 @@ func watches(namespace string, operands provider.Operands) []watch {
 		{object: &appsv1.Deployment{}, namespaces: own},
 		{object: &corev1.ConfigMap{}, namespaces: own},
 		{object: &coordinationv1.Lease{}, namespaces: own},
+		{object: &corev1.Namespace{}},
+		{object: &networkingv1.NetworkPolicy{}},
 		{object: &corev1.Pod{}, namespaces: namespaces(namespace, operands)},
 		{object: &operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}, namespaces: []string{connectivity.Namespace}},
 	}

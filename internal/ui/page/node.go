@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -88,7 +87,7 @@ func (s Source) Node(ctx context.Context, name string) (NodePage, error) {
 	for _, p := range pods {
 		page.Pods = append(page.Pods, podOf(p))
 	}
-	slices.SortFunc(page.Pods, func(a, b Pod) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
+	sortPods(page.Pods)
 	checks, err := s.checks(ctx)
 	if err != nil {
 		page.Notes = append(page.Notes, fmt.Sprintf("the connectivity checks are unknown: %v", err))

@@ -27,6 +27,8 @@ type Source struct {
 	Objects client.Reader
 	// All reads objects of every namespace that Objects does not have, such as pods of users. It is nil for an archive, which has none.
 	All client.Reader
+	// Pods returns all pods, ordered by namespace and name; they are shared and must not be changed. It is nil for an archive.
+	Pods func(ctx context.Context) ([]Pod, error)
 	// PodsOf returns the pods on a node. It is nil for an archive.
 	PodsOf func(ctx context.Context, node string) ([]corev1.Pod, error)
 	// Tracer returns the Tracer of a network type; it may be nil, and may return nil.

@@ -1,14 +1,11 @@
 import { parseDocument } from "yaml";
-import { get, live, post, Problem } from "../api";
+import { get, live, pause, post, Problem } from "../api";
 import { h, list, replace } from "../dom";
 import { Form } from "../form";
 import type { Context } from "../main";
 import { acknowledgement, planView } from "../plan";
 import type { ChangeDocument, Overview, Plan } from "../types";
 import { rollout } from "./overview";
-
-/** How long after the last key the plan is asked for, in milliseconds. */
-const pause = 300;
 
 export function change(context: Context): () => void {
   const { body, problem, session } = context;
