@@ -56,6 +56,8 @@ func TestThePagesInABrowser(t *testing.T) {
 	t.Run("the keyboard is enough", func(t *testing.T) { keyboard(t, b, address) })
 	t.Run("a change is planned, acknowledged and applied", func(t *testing.T) { changed(t, w, b, address) })
 	t.Run("a revision is planned to return to", func(t *testing.T) { returned(t, b, address) })
+	t.Run("what differs on a host is in its picture", func(t *testing.T) { differing(t, b, address) })
+	t.Run("a document is drawn before it is applied", func(t *testing.T) { drawn(t, b, address) })
 	t.Run("an unplugged node is seen without loading again", func(t *testing.T) { unplugged(t, w, b, address) })
 	t.Run("a rollout is seen without loading again", func(t *testing.T) { rollout(t, w, b, address) })
 	t.Run("a pod that a policy isolates is seen without loading again", func(t *testing.T) { isolated(t, w, b, address) })
@@ -230,6 +232,37 @@ func returned(t *testing.T, b *browser.Page, address string) {
 	b.Wait("the plan of the way back", `document.querySelector("#rollback h2")?.textContent.includes("revision 2") && !document.querySelector("#rollback #apply").disabled`)
 	b.Do(`document.querySelector("#rollback #apply").click()`)
 	b.Wait("the network is as it was", `document.body.innerText.includes("Rolled back to revision 2")`)
+}
+
+func differing(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/hosts")
+	b.Wait("the pictures", pages[6].ready)
+	var boxes []string
+	if err := b.Eval(`[...document.querySelectorAll("[id='document-storage-storage-0.yml'] .box.differs")].map(r => r.parentElement.textContent)`, &boxes); err != nil {
+		t.Fatal(err)
+	}
+	if len(boxes) != 2 || !strings.Contains(boxes[0], "storage-0: mtu is 1500") || !strings.Contains(boxes[1], "storage-0: ipv4 address is nothing") {
+		t.Errorf("the marked boxes are %q", boxes)
+	}
+	b.Wait("no other document is marked", `document.querySelectorAll(".box.differs").length === 2`)
+}
+
+func drawn(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/hosts")
+	b.Wait("the pictures", pages[6].ready)
+	b.Do(`document.querySelector("#draft summary").click()`)
+	b.Wait("the editor", `document.getElementById("text").checkVisibility()`)
+	write := func(text string) {
+		b.Do(fmt.Sprintf(`(() => { const t = document.getElementById("text"); t.value = %q; t.dispatchEvent(new Event("input")); })()`, text))
+	}
+	write("interfaces:\n- {name: bond0, type: bond, mtu: 20, link-aggregation: {mode: none, port: [eno1]}}\n- {name: eno1, type: ethernet, ipv4: {address: [{ip: 10.0.0, prefix-length: 24}]}}\n")
+	b.Wait("all errors are shown at once", `document.getElementById("drawing").dataset.drawn === "errors" && document.querySelectorAll("#drawing > ul li").length > 1`)
+	write("interfaces:\n- {name: bond0, type: bond, link-aggregation: {mode: active-backup, port: [eno1, eno2]}}\n" +
+		"- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: br-ex}, {name: bond0}]}}\n- {name: br-ex, type: ovs-interface, copy-mac-from: bond0, ipv4: {enabled: true, dhcp: true}}\n")
+	b.Wait("the picture", `document.getElementById("drawing").dataset.drawn === "valid" && document.querySelectorAll("#drawing .picture rect").length === 4`)
+	shoot(t, b, "hosts-draft-1280")
 }
 
 func unplugged(t *testing.T, w *world, b *browser.Page, address string) {

@@ -33,12 +33,16 @@ type Source struct {
 	PodsOf func(ctx context.Context, node string) ([]corev1.Pod, error)
 	// Tracer returns the Tracer of a network type; it may be nil, and may return nil.
 	Tracer func(operatorv1.NetworkType) provider.Tracer
+	// Agents are the DaemonSets of the agents of all networks.
+	Agents []provider.Agent
 	// Namespace is that of the operator.
 	Namespace string
 	// Now is the clock: that of the API server, or the time at which an archive was written.
 	Now func() time.Time
 	// Report is that of the archive; nil for a cluster.
 	Report *doctor.Report
+	// Draft is shown on the page Hosts; nil if there is none.
+	Draft *Draft
 	// Missing are sentences about data that could not be read.
 	Missing []string
 }
