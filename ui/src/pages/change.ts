@@ -102,7 +102,7 @@ function editor({ body, problem, say, session }: Context, doc: ChangeDocument): 
     !doc.exists && h("p", { class: "note" }, "There is no network yet; this is a sample to start from."),
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "Configuration"), h("p", { class: "tabs" }, tabs.map((t) => h("button", { id: `tab-${t}`, type: "button", click: () => choose(t) }, t))), panels.Form, panels.YAML),
-      h("section", {}, h("h2", {}, "Plan"), result,
+      h("section", { class: "beside", tabindex: 0, "aria-label": "Plan" }, h("h2", {}, "Plan"), result,
         session.mayChange ? [h("p", {}, apply), h("label", { class: "check" }, force, " Take over fields that another field manager has set."), done]
           : list([session.archive ? "An archive cannot be changed." : "This user may not change the network; the plan is all that this page can do."], "notes"),
         h("div", { id: "rollout" }))));

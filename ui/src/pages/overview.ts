@@ -36,7 +36,7 @@ function content(doc: Overview): Child[] {
       table("Components", ["Name", "Available", "Changing", "Degraded", "Version", "Since", "Cause"], doc.status.components.map(component), "stack")),
     h("section", {}, h("h2", {}, "Changes in the last day"),
       doc.changes.length === 0 ? h("p", {}, "None.")
-        : h("ol", { class: "timeline" }, doc.changes.map((c) => h("li", {}, when(c.time), " ", c.revision ? link("/history", c.what) : c.what)))),
+        : h("ol", { class: "timeline" }, doc.changes.map((c) => h("li", {}, when(c.time), c.revision ? link("/history", c.what) : h("span", {}, c.what))))),
   ];
 }
 
