@@ -191,10 +191,10 @@ func (p *Pool) reserve(bits int, reserved []string, is4 bool) {
 		return
 	}
 	p.Reserved = 1 + len(reserved)
-	p.ReservedFor = "the first"
+	p.ReservedFor = "the first address"
 	if is4 {
 		p.Reserved++
-		p.ReservedFor = "the first and the last"
+		p.ReservedFor = "the first and the last address"
 	}
 	p.ReservedFor += ", and those of " + phrase.Names(reserved, len(reserved))
 }

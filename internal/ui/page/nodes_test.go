@@ -234,9 +234,9 @@ func TestReservedAddressesOfBlocks(t *testing.T) {
 		want     Pool
 	}{
 		{"the first, the last and the declared one", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/8", HostPrefix: 24}, []string{"the bridge"},
-			Pool{CIDR: "10.0.0.0/8", HostPrefix: 24, Blocks: 65536, Addresses: 256, Reserved: 3, ReservedFor: "the first and the last, and those of the bridge"}},
+			Pool{CIDR: "10.0.0.0/8", HostPrefix: 24, Blocks: 65536, Addresses: 256, Reserved: 3, ReservedFor: "the first and the last address, and those of the bridge"}},
 		{"IPv6 has no broadcast address", operatorv1.ClusterNetworkEntry{CIDR: "fd00::/48", HostPrefix: 64}, []string{"a", "b"},
-			Pool{CIDR: "fd00::/48", HostPrefix: 64, Blocks: 65536, Addresses: 1 << 53, Reserved: 3, ReservedFor: "the first, and those of a and b"}},
+			Pool{CIDR: "fd00::/48", HostPrefix: 64, Blocks: 65536, Addresses: 1 << 53, Reserved: 3, ReservedFor: "the first address, and those of a and b"}},
 		{"the network declares nothing", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 24}, nil,
 			Pool{CIDR: "10.0.0.0/16", HostPrefix: 24, Blocks: 256, Addresses: 256}},
 		{"a network without blocks", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16"}, []string{"a"}, Pool{CIDR: "10.0.0.0/16"}},
