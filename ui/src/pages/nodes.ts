@@ -20,7 +20,7 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
   const search = h("input", { id: "filter", type: "search", value: query.get("filter") ?? "", placeholder: "name, address, block, state", input: () => { shown = rows; filter(); } });
   const counts = h("p", { id: "counts" });
   const pools = h("section");
-  const map = h("div", { class: "map", click: (e: Event) => { const name = (e.target as Element).getAttribute("data-node"); if (name) go(name); } });
+  const map = h("div", { class: "map", mouseover: (e: Event) => describe(e.target as Element), click: (e: Event) => { const name = (e.target as Element).getAttribute("data-node"); if (name) go(name); } });
   const found = h("section");
   const notes = h("div");
   const go = (name: string) => link(`/nodes/${encodeURIComponent(name)}`).dispatchEvent(new MouseEvent("click", { bubbles: true }));
@@ -31,12 +31,11 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
   };
   function filter(): void {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const hits = order.filter((n) => matches(n, words));
+    const hits = words.length > 0 ? order.filter((n) => matches(n, words)) : order;
     const hit = new Set(words.length > 0 ? hits.map((n) => n.name) : []);
     for (const [name, cell] of cells) cell.classList.toggle("dim", words.length > 0 && !hit.has(name));
-    // What needs attention first.
-    const rank = ["not-ready", "agent-not-ready", "cordoned", "ready"];
-    const first = hits.slice().sort((a, b) => rank.indexOf(a.state) - rank.indexOf(b.state) || (a.name < b.name ? -1 : 1)).slice(0, shown);
+    // What needs attention first; order is that of names.
+    const first = ["not-ready", "agent-not-ready", "cordoned", "ready"].flatMap((s) => hits.filter((n) => n.state === s)).slice(0, shown);
     replace(found,
       table("Nodes", ["Name", "State", "Blocks of addresses", "Address", "MTU", "Agents", "Kubelet", "Cause"], first.map((n) => [
         link(`/nodes/${encodeURIComponent(n.name)}`, n.name), state(n), (n.blocks ?? []).join(", ") || "–", (n.addresses ?? []).join(", "), n.mtu ?? "–", (n.agents ?? []).join(", ") || "–", n.kubelet ?? "", n.why ?? ""]), "stack"),
@@ -46,10 +45,12 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
     globalThis.history.replaceState(null, "", address);
   }
   function paint(n: NodeRow): void {
-    const cell = cells.get(n.name);
-    if (!cell) return;
-    cell.setAttribute("class", `cell ${(states[n.state] ?? ["unknown"])[0]}`);
-    replace(cell, svg("title", {}, `${n.name}: ${n.state}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
+    cells.get(n.name)?.setAttribute("class", `cell ${(states[n.state] ?? ["unknown"])[0]}`);
+  }
+  /** Gives a mark its tooltip once the pointer is on it: thousands of them would be made for nothing. */
+  function describe(cell: Element): void {
+    const n = all.get(cell.getAttribute("data-node") ?? "");
+    if (n) cell.replaceChildren(svg("title", {}, `${n.name}: ${n.state}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
   }
   function draw(): void {
     order = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
