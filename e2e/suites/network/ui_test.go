@@ -63,6 +63,7 @@ func openPages(t *testing.T) pages {
 	p := pages{browser.Start(t), address}
 	p.Look(1280, 900, false)
 	p.Open(strings.TrimSpace(printed))
+	p.Wait("the first page, which keeps the key of the session", `document.getElementById("body")?.hasAttribute("data-ready")`)
 	return p
 }
 
@@ -181,6 +182,10 @@ func unpluggedNodeIsSeen(t *testing.T, p pages) {
 	})
 	p.shows(t, 5*time.Minute, "the map shows it", `document.querySelector("rect[data-node=worker-1]").classList.contains("bad") && document.querySelector("tbody th").textContent === "worker-1"`)
 	p.shoot(t, "lab-nodes-unplugged-1280")
+	p.visit("/paths", `document.getElementById("body").hasAttribute("data-ready")`)
+	p.shows(t, 5*time.Minute, "the checks of its paths fail", `/[1-9]\d* of \d+ connectivity checks fail/.test(document.body.innerText) && document.querySelector("tbody").innerText.includes("worker-1")`)
+	p.shoot(t, "lab-paths-unplugged-1280")
+	p.visit("/nodes", `document.querySelectorAll(".map rect.bad").length === 1`)
 	if err := plug(t.Context()); err != nil {
 		t.Fatal(err)
 	}
