@@ -285,7 +285,7 @@ func rollout(t *testing.T, w *world, b *browser.Page, address string) {
 	b.Wait("the overview", pages[0].ready)
 	w.rolledOut(3)
 	w.condition("True", "Deploying", `DaemonSet "openshift-flannel/flanneld" update is rolling out (3 out of 9 updated)`, "Progressing", "FlannelProgressing")
-	b.Wait("the rollout", `document.querySelector("progress")?.value === 3 && document.body.innerText.includes("33 % done") && document.body.innerText.includes("left")`)
+	b.Wait("the rollout", `document.querySelector("progress")?.value === 3 && document.body.innerText.includes("33 % of the pods are up to date") && document.body.innerText.includes("left")`)
 	shoot(t, b, "overview-rollout-1280")
 	w.rolledOut(9)
 	w.condition("False", "AsExpected", "", "Progressing", "FlannelProgressing")

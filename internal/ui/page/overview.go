@@ -104,7 +104,7 @@ func sentence(v status.View, r *Rollout) string {
 	}
 	text := fmt.Sprintf("The %s network is %s", cmp.Or(v.Network.Type, "unnamed"), v.State)
 	if r != nil {
-		text += fmt.Sprintf(" (%d %% of the rollout is done)", r.Percent)
+		text += fmt.Sprintf(" (%d %% of its pods are up to date)", r.Percent)
 	}
 	cause := v.Why
 	for _, c := range v.Components {
@@ -112,7 +112,8 @@ func sentence(v status.View, r *Rollout) string {
 			cause = c.Message
 		}
 	}
-	if cause = strings.TrimSpace(cause); cause != "" {
+	// A condition has a line for each cause.
+	if cause = strings.ReplaceAll(strings.TrimSpace(cause), "\n", "; "); cause != "" {
 		return text + ": " + strings.TrimSuffix(cause, ".") + "."
 	}
 	return text + "."

@@ -143,12 +143,12 @@ export function node({ body, problem }: Context, name: string): () => void {
           : [table("Routes", ["To", "Of", "Way"], n.routes.map((r) => [r.to ?? "other addresses", r.of, r.way]), "stack"),
             h("p", { class: "faint" }, "This is what the network declares for pods of the node. No object has the routes of its kernel: cno trace reads those of a path, and ip route on the node shows all.")]),
         h("section", {}, h("h2", {}, "Programs of the network"), n.programs.length === 0 ? h("p", {}, "None runs on this node.")
-          : [table("Programs of the network", ["Pod", "Container", "Image", "Ports of the node"], n.programs.map((p) => [p.pod, p.container, p.image, (p.ports ?? []).join(", ") || "–"]), "stack"),
+          : [table("Programs of the network", ["Pod", "Container", "Image", "Ports of the node"], n.programs.map((p) => [h("span", { class: "break" }, p.pod), p.container, h("span", { class: "break" }, p.image), (p.ports ?? []).join(", ") || "–"]), "stack"),
             h("p", { class: "faint" }, "The ports are those that the pods declare or are probed on; the port of a tunnel is among the routes.")]),
         h("section", {}, h("h2", {}, "Connectivity checks"), n.checks.length === 0 ? h("p", {}, "None runs from or to this node.")
           : table("Connectivity checks", ["From", "To", "State", "Endpoint", "Cause"], n.checks.map((c) => [c.source, c.target, matrixCell(c), c.endpoint, c.message ?? ""]), "stack")),
         h("section", {}, h("h2", {}, "Pods"), table("Pods", ["Pod", "State", "Addresses", "Network", "Restarts"], n.pods.map((p) => [
-          `${p.namespace}/${p.name}`, badge(p.ready || p.phase === "Succeeded" ? "good" : "moving", p.phase), (p.addresses ?? []).join(", "), p.hostNetwork ? "host" : "pod", p.restarts ?? 0]), "stack")),
+          h("span", { class: "break" }, `${p.namespace}/${p.name}`), badge(p.ready || p.phase === "Succeeded" ? "good" : "moving", p.phase), (p.addresses ?? []).join(", "), p.hostNetwork ? "host" : "pod", p.restarts ?? 0]), "stack")),
         h("section", {}, h("h2", {}, "Conditions"), table("Conditions", ["Type", "Status", "Since", "Message"], n.conditions.map((c) => [c.type, c.status, when(c.since), c.message ?? ""]), "stack")));
       body.setAttribute("data-ready", "");
     },
