@@ -131,7 +131,7 @@ func policyIsSeen(t *testing.T, p pages) {
 		t.Fatal(err)
 	}
 	if unenforced := declared(t).Unenforced; unenforced != "" {
-		p.shows(t, time.Minute, "the page says that the policy has no effect", fmt.Sprintf(`document.body.innerText.includes(%q) && !document.querySelector(".way li.bad")`, unenforced))
+		p.shows(t, time.Minute, "the page reports that the policy has no effect", fmt.Sprintf(`document.body.innerText.includes(%q) && !document.querySelector(".way li.bad")`, unenforced))
 		return
 	}
 	p.shows(t, time.Minute, "the policy stops the packet", `document.body.innerText.includes("It is stopped.") && document.querySelector(".way li.bad").innerText.includes("quarantine")`)
@@ -149,7 +149,7 @@ func rolloutIsSeen(t *testing.T, p pages, healthy string) {
 	lab.Edit(t, func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Debug })
 	p.shows(t, 2*time.Minute, "the rollout is shown with its share", `window.rolled > 0`)
 	if *screenshots {
-		p.shows(t, 2*time.Minute, "the rollout goes on", `document.querySelector("progress")`)
+		p.shows(t, 2*time.Minute, "the rollout continues", `document.querySelector("progress")`)
 		p.shoot(t, "lab-overview-rollout-1280")
 	}
 	p.shows(t, 5*time.Minute, "its end is shown", `!document.querySelector("progress") && `+healthy)
