@@ -67,7 +67,11 @@ func largeFigures() []comparison {
 }
 
 func partFigures() []comparison {
+	const page = "PagesOfFiveThousandNodes"
 	return []comparison{
+		{benchmark: page, unit: "paint-ms", what: "cno ui with 5,000 nodes, until the first paint", goal: 1000},
+		{benchmark: page, unit: "map-ms", what: "cno ui with 5,000 nodes, until the map has all of them", goal: 1000},
+		{benchmark: page, unit: "filter-ms", what: "cno ui with 5,000 nodes, a filter until it is painted", goal: none},
 		{benchmark: "Admission/policies=true", unit: "ns/op", what: "a request that the policies evaluate", goal: none,
 			otherUnit: "ns/op", otherBenchmark: "Admission/policies=false", whose: sameRun + ", without policies"},
 		{benchmark: "PlanOfOneChange/plan", unit: "ns/op", what: "plan of one change on a live cluster", goal: none,

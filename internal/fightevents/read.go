@@ -26,6 +26,8 @@ type NodeFight struct {
 	// Note is a sentence, Number how many repairs there were at least.
 	Note   string
 	Number int
+	// Last is the time of the last repair that was reported.
+	Last time.Time
 	// Until is when it is over unless its event is renewed.
 	Until time.Time
 }
@@ -39,7 +41,7 @@ func Read(events []corev1.Event, now time.Time) []NodeFight {
 		if e.Series != nil {
 			last, number = e.Series.LastObservedTime.Time, int(e.Series.Count)
 		}
-		f := NodeFight{Node: e.InvolvedObject.Name, Note: e.Message, Number: number, Until: last.Add(pastAfter)}
+		f := NodeFight{Node: e.InvolvedObject.Name, Note: e.Message, Number: number, Last: last, Until: last.Add(pastAfter)}
 		if e.Reason == fight.Reason && e.InvolvedObject.Kind == "Node" && now.Before(f.Until) && last.Sub(now) < skew {
 			out = append(out, f)
 		}

@@ -34,6 +34,9 @@ type Carriage struct {
 	Translates string
 	// Leaves is the action of a pod's node on a packet to an address outside of the cluster: "masquerades it with the address of the node".
 	Leaves string
+	// Reserved are the addresses of a node's block that no pod gets, in the order of the addresses from the second on: "the gateway of pods". The first
+	// address of a block, and the last of an IPv4 block, are never given to pods and not listed. It is nil if unknown.
+	Reserved []string
 }
 
 // TraceAccess is the access of a Tracer or an Examiner to the cluster.

@@ -17,6 +17,9 @@ import (
 // ErrRefused is wrapped by the error of an action that is refused, since its plan does not apply.
 var ErrRefused = errors.New("the change is not made")
 
+// errNoCluster is the error of an action on an archive or a file.
+var errNoCluster = fmt.Errorf("%w: there is no cluster, only an archive or a file", ErrRefused)
+
 // actionTimeout is the timeout of an action: that of a connectivity test with its clean-up.
 const actionTimeout = 3 * time.Minute
 
@@ -48,15 +51,21 @@ type Planned struct {
 	Applies bool `json:"applies"`
 }
 
-// act returns a handler that calls a function with the body of a request and writes its result.
+// act returns a handler of an action on the cluster: a handler of post that fails if there is none.
 func (s *Server) act(f func(context.Context, *json.Decoder) (any, error)) http.HandlerFunc {
+	return s.post(func(ctx context.Context, body *json.Decoder) (any, error) {
+		if s.options.Actions == nil {
+			return nil, errNoCluster
+		}
+		return f(ctx, body)
+	})
+}
+
+// post returns a handler that calls a function with the body of a request and writes its result.
+func (s *Server) post(f func(context.Context, *json.Decoder) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !equal(r.Header.Get(keyHeader), s.key) {
 			fail(w, http.StatusUnauthorized, refusedKey)
-			return
-		}
-		if s.options.Actions == nil {
-			fail(w, http.StatusConflict, "this is an archive: nothing can be changed or tested")
 			return
 		}
 		// No form of another page can send this type.
@@ -134,4 +143,13 @@ func (s *Server) connectivity(ctx context.Context, body *json.Decoder) (any, err
 		return nil, err
 	}
 	return s.options.Actions.Test(ctx, c.Nodes)
+}
+
+// draw draws the network of hosts of a text, which may be different from what the cluster has.
+func (s *Server) draw(_ context.Context, body *json.Decoder) (any, error) {
+	var draft page.Draft
+	if err := decode(body, &draft); err != nil {
+		return nil, err
+	}
+	return page.Draw(draft), nil
 }

@@ -17,6 +17,9 @@ import (
 // mostPods is the maximum number of pods that are offered to choose from.
 const mostPods = 50
 
+// way is the name of the document about a question, which the page of pods shows.
+const way = "way"
+
 // Pages are the names of the pages whose documents need no parameter, in the order of the menu.
 func Pages() []string {
 	return []string{"overview", "nodes", "paths", "change", "history", "hosts", "pods"}
@@ -46,7 +49,7 @@ func Document(ctx context.Context, s page.Source, name, object string, query url
 		return s.Hosts(ctx)
 	case "pods":
 		return s.PodNames(ctx, query.Get("search"), mostPods)
-	case "way":
+	case way:
 		port, err := strconv.ParseUint(query.Get("port"), 10, 16)
 		if err != nil {
 			return nil, fmt.Errorf("%w: port %q is not a number of 1 to 65535", page.ErrQuestion, query.Get("port"))
@@ -58,9 +61,10 @@ func Document(ctx context.Context, s page.Source, name, object string, query url
 
 // Session has the data of the server that pages need.
 type Session struct {
-	// Name is the name of the cluster or archive, Archive is true for an archive.
+	// Name is the name of the cluster, archive or file. Archive is true for an archive, File for a file with configuration of hosts.
 	Name    string `json:"name"`
 	Archive bool   `json:"archive,omitempty"`
+	File    bool   `json:"file,omitempty"`
 	Version string `json:"version"`
 	// MayChange and MayTest are true if the user may change the network, and run connectivity tests.
 	MayChange bool `json:"mayChange"`
@@ -68,7 +72,9 @@ type Session struct {
 }
 
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
-	session := Session{Name: s.options.Name, Version: s.options.Version, Archive: s.options.Actions == nil}
+	session := Session{Name: s.options.Name, Version: s.options.Version}
+	session.File = s.options.Source.Draft != nil
+	session.Archive = s.options.Actions == nil && !session.File
 	if s.options.Actions != nil {
 		var err error
 		if session.MayChange, session.MayTest, err = s.options.Actions.Permissions(r.Context()); err != nil {

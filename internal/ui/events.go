@@ -22,6 +22,9 @@ const (
 	// alive is the interval at which a page without changes is created again, since its state also depends on the time, and at which its stream
 	// is written to, which detects closed connections.
 	alive = 15 * time.Second
+	// rest is how long a stream waits before it creates a document again, in relation to the time that it took: many changes of a large cluster
+	// keep this computer, and the API server, busy for a fifth of the time.
+	rest = 4
 	// streamWrite is the timeout of one message.
 	streamWrite = 10 * time.Second
 )
@@ -84,9 +87,12 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	name, object, _ := strings.Cut(r.URL.Query().Get("page"), "/")
 	tick := time.NewTicker(alive)
 	defer tick.Stop()
+	if name == way && s.options.Follow != nil {
+		s.options.Follow(r.Context(), r.URL.Query().Get("from"), r.URL.Query().Get("to"))
+	}
 	for {
 		// wait is called before the document is created, so that no change is missed.
-		changed := s.changes.wait()
+		changed, began := s.changes.wait(), time.Now()
 		doc, err := Document(r.Context(), s.options.Source, name, object, r.URL.Query())
 		if err == nil {
 			err = out.document(doc)
@@ -96,14 +102,14 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return // the browser has closed the connection
 		}
+		rested := time.After(rest * time.Since(began))
+		if !out.again(r.Context(), changed, tick.C, name != way) {
+			return
+		}
 		select {
 		case <-r.Context().Done():
 			return
-		case <-changed:
-		case <-tick.C:
-			if out.write(":\n\n") != nil {
-				return
-			}
+		case <-rested:
 		}
 	}
 }
@@ -130,6 +136,26 @@ func (s *stream) document(doc any) error {
 		}
 	}
 	return s.message("document", doc)
+}
+
+// again waits until the document has to be created again. It returns false if the browser has closed the connection. timed is false for a document
+// that depends on objects only, not on the time.
+func (s *stream) again(ctx context.Context, changed <-chan struct{}, tick <-chan time.Time, timed bool) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+			return true
+		case <-tick:
+			if s.write(":\n\n") != nil {
+				return false
+			}
+			if timed {
+				return true
+			}
+		}
+	}
 }
 
 func (s *stream) problem(err error) error {

@@ -38,6 +38,8 @@ type Options struct {
 	Source page.Source
 	// Changed receives a value when objects of the source have changed; nil for an archive.
 	Changed <-chan struct{}
+	// Follow signals changes of pods and Services, given as namespace/name, until the context ends; nil for an archive.
+	Follow func(ctx context.Context, names ...string)
 	// Actions changes the cluster; nil for an archive.
 	Actions Actions
 	// Name is the name of the cluster or archive: a context of the kubeconfig, or a file.
@@ -115,6 +117,8 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", web.Assets())
+	// The page that leads a browser here has no icon of its own, so browsers may ask for that of the host.
+	mux.Handle("GET /favicon.ico", http.RedirectHandler("/assets/icon.svg", http.StatusFound))
 	for _, path := range web.Paths() {
 		mux.Handle("GET "+path, web.Page())
 	}
@@ -125,6 +129,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /api/v1/plan", s.act(s.plan))
 	mux.HandleFunc("POST /api/v1/apply", s.act(s.apply))
 	mux.HandleFunc("POST /api/v1/rollback", s.act(s.rollback))
+	mux.HandleFunc("POST /api/v1/hosts", s.post(s.draw))
 	mux.HandleFunc("POST /api/v1/connectivity", s.act(s.connectivity))
 	return s.guard(http.MaxBytesHandler(mux, maxBody))
 }

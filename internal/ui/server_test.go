@@ -121,7 +121,7 @@ func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
 		{"a site shows it as a picture", call{path: path, cookie: s.own(), headers: map[string]string{"Sec-Fetch-Site": "cross-site"}}, 403, refusedOrigin},
 		{"another port shows it as a picture", call{path: path, cookie: s.own(), headers: map[string]string{"Sec-Fetch-Site": "same-site"}}, 403, refusedOrigin},
 		{"the other name of loopback as origin", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": "http://" + s.hosts[1]}}, 403, refusedOrigin},
-		{"an action of its own page", post(map[string]string{"Origin": origin}), 409, "archive"},
+		{"an action of its own page", post(map[string]string{"Origin": origin}), 409, "there is no cluster"},
 		{"an action with the cookie alone, which servers on other ports receive", post(map[string]string{"Origin": origin, keyHeader: ""}), 401, refusedKey},
 		{"an action with a guessed key", post(map[string]string{"Origin": origin, keyHeader: "guess"}), 401, refusedKey},
 		{"an action with the cookie as key", post(map[string]string{"Origin": origin, keyHeader: s.session}), 401, refusedKey},
@@ -213,6 +213,9 @@ func TestEveryPageHasADocumentAtAStablePath(t *testing.T) {
 		if w := s.call(call{path: path, cookie: s.own()}); w.Code != 200 || w.Body.String() != page {
 			t.Errorf("%s: %d", path, w.Code)
 		}
+	}
+	if w := s.call(call{path: "/favicon.ico", cookie: s.own()}); w.Code != 302 || s.call(call{path: w.Header().Get("Location"), cookie: s.own()}).Code != 200 {
+		t.Errorf("the icon that browsers ask for: %d", w.Code)
 	}
 	if w := s.call(call{path: "/assets/", cookie: s.own()}); w.Code != 404 {
 		t.Errorf("the bundle is listed: %d", w.Code)

@@ -21,6 +21,7 @@ func (Flannel) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 		Between:    "the routes of the nodes, which name the other node as the next hop",
 		Translates: "kube-proxy on the node of the client",
 		Leaves:     "masquerades the packet with its own address",
+		Reserved:   []string{"the bridge of the node"},
 	}
 	if s := settings(spec); s.Backend == operatorv1.FlannelBackendVXLAN {
 		c.Between = "VXLAN"

@@ -35,6 +35,7 @@ func (OpenShiftSDN) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 		Between:    fmt.Sprintf("VXLAN, UDP port %d", port),
 		Translates: "kube-proxy on the node of the client",
 		Leaves:     "masquerades the packet with its own address, unless the namespace has egress IPs",
+		Reserved:   []string{"the interface tun0 of the node", "packets from outside the cluster"},
 	}
 	m := mode(spec)
 	c.Unenforced = unenforced(m)

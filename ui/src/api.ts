@@ -1,5 +1,8 @@
 import type { NodeChanges } from "./types";
 
+/** How long after the last key the server is asked, in milliseconds. */
+export const pause = 300;
+
 /** The server could not answer; the message is a sentence for people. The status is that of HTTP, or 0 without an answer. */
 export class Problem extends Error {
   constructor(message: string, readonly status = 0) { super(message); }
@@ -42,8 +45,8 @@ export async function post<T>(path: string, body: unknown, signal?: AbortSignal)
 export interface Listener<T> { document(doc: T): void; changes?(changes: NodeChanges): void; problem(sentence: string): void }
 
 /** Keeps a page live until the function that it returns is called. */
-export function live<T>(page: string, listener: Listener<T>): () => void {
-  const source = new EventSource(`/api/v1/events?page=${encodeURIComponent(page)}`);
+export function live<T>(page: string, listener: Listener<T>, parameters: Record<string, string> = {}): () => void {
+  const source = new EventSource(`/api/v1/events?${new URLSearchParams({ ...parameters, page })}`);
   const on = (event: string, call: (data: never) => void) =>
     source.addEventListener(event, (e) => call(JSON.parse((e as MessageEvent<string>).data) as never));
   on("document", (doc: T) => listener.document(doc));

@@ -37,14 +37,14 @@ export function svg(tag: string, attributes: Attributes = {}, ...children: Child
   return element;
 }
 
-/** Puts children in the place of those that an element has. The focus stays on the element with the same id, and sections stay open. */
+/** Puts children in the place of those that an element has. The focus stays on the element with the same id, and sections stay open or closed. */
 export function replace(parent: Element, ...children: Child[]): void {
   const focused = document.activeElement;
   const id = focused && parent.contains(focused) ? focused.id : "";
-  const open = new Set([...parent.querySelectorAll("details[open][id]")].map((d) => d.id));
+  const open = new Map([...parent.querySelectorAll<HTMLDetailsElement>("details[id]")].map((d) => [d.id, d.open]));
   parent.replaceChildren();
   append(parent, children);
-  for (const d of parent.querySelectorAll("details[id]")) if (open.has(d.id)) d.setAttribute("open", "");
+  for (const d of parent.querySelectorAll<HTMLDetailsElement>("details[id]")) d.open = open.get(d.id) ?? d.open;
   if (id) document.getElementById(id)?.focus({ preventScroll: true });
 }
 

@@ -44,7 +44,7 @@ function show(session: Session, first: boolean): void {
   const at = found(location.pathname);
   title.textContent = at.title;
   document.title = `${at.title} – ${session.name}`;
-  replace(navigation, menu.map(([path, text]) => h("li", {}, h("a", { href: path, "aria-current": path === at.menu ? "page" : null }, text))));
+  replace(navigation, menu.filter(([path]) => !session.file || path === "/hosts").map(([path, text]) => h("li", {}, h("a", { href: path, "aria-current": path === at.menu ? "page" : null }, text))));
   replace(alert);
   body.replaceChildren(h("p", { class: "faint" }, "Loading"));
   body.removeAttribute("data-ready");
@@ -61,10 +61,10 @@ function shell(session: Session): Child[] {
   return [
     h("a", { class: "skip", href: "#title" }, "Skip to content"),
     h("header", {},
-      h("p", { class: "brand" }, "Cluster network", h("span", { class: "faint" }, session.archive ? `archive ${session.name}` : session.name)),
+      h("p", { class: "brand" }, "Cluster network", h("span", { class: "faint" }, session.archive ? `archive ${session.name}` : session.file ? `file ${session.name}` : session.name)),
       h("nav", { "aria-label": "Pages" }, navigation)),
     h("main", {}, title, alert, body),
-    h("footer", { class: "faint" }, `cno ${session.version}. `, session.archive ? "An archive does not change." : session.mayChange ? "" : "This user may read only. ",
+    h("footer", { class: "faint" }, `cno ${session.version}. `, session.archive ? "An archive does not change." : session.mayChange || session.file ? "" : "This user may read only. ",
       h("a", { href: "/assets/licences.txt" }, "Licences")),
     status,
   ];

@@ -31,7 +31,7 @@ export function planView(p: Plan): Child[] {
   const count = new Map<string, number>();
   for (const o of p.objects) count.set(o.action, (count.get(o.action) ?? 0) + 1);
   return [
-    h("p", { class: "decision" }, badge(kind, p.decision), " ", text),
+    h("p", { class: "decision" }, badge(kind, text)),
     p.errors.length > 0 && list(p.errors.map((e) => [e.field && h("code", {}, e.field), e.field && ": ", e.value && `${e.value}: `, e.message]), "notes bad"),
     list(p.blocked, "notes bad"),
     p.changes.length > 0 && changesTable(p.changes),

@@ -220,4 +220,9 @@ func TestDoctorFindsProblems(t *testing.T) {
 	if out := cno(t, 1, "doctor", "--archive", file); !strings.Contains(out, "Deployment "+kit.OperatorNamespace+"/network-operator is scaled to 0") {
 		t.Errorf("doctor reports\n%s", out)
 	}
+	// Who gets the archive sees what doctor has found.
+	page := overviewOf(t, file)
+	if page.Status.State == "healthy" || !slices.ContainsFunc(page.Findings, func(f struct{ What, Cause string }) bool { return strings.Contains(f.What+f.Cause, "is scaled to 0") }) {
+		t.Errorf("the pages of the archive have %+v", page)
+	}
 }

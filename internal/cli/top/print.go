@@ -35,7 +35,7 @@ func (s screen) rollout(w *strings.Builder) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(w, "\nRollout: %d %% done", r.Percent)
+	fmt.Fprintf(w, "\nRollout: %d %% of the pods are up to date", r.Percent)
 	if r.SecondsLeft > 0 {
 		fmt.Fprintf(w, ", about %s left", duration.HumanDuration(time.Duration(r.SecondsLeft)*time.Second))
 	}

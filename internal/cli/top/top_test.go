@@ -70,7 +70,7 @@ func TestScreenShowsProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"State:   progressing\n", "\nRollout: 50 % done, about 60s left\n  [###############...............] agent: 1 of 2 nodes, waiting for b\n",
+		"State:   progressing\n", "\nRollout: 50 % of the pods are up to date, about 60s left\n  [###############...............] agent: 1 of 2 nodes, waiting for b\n",
 		"\nNodes: 2 (1 not-ready, 1 ready)\n  b: not-ready: Down: no power\n", "Pool:  [###############...............] 10.244.0.0/22, 2 of 4 blocks of /24 in use\n",
 		"Paths: 0 of 1 connectivity checks reach their target\n  a -> b: fails for 60s: i/o timeout\n", "\nincomplete: no permission to list pods\n",
 	} {

@@ -56,8 +56,11 @@ func TestThePagesInABrowser(t *testing.T) {
 	t.Run("the keyboard is enough", func(t *testing.T) { keyboard(t, b, address) })
 	t.Run("a change is planned, acknowledged and applied", func(t *testing.T) { changed(t, w, b, address) })
 	t.Run("a revision is planned to return to", func(t *testing.T) { returned(t, b, address) })
+	t.Run("what differs on a host is in its picture", func(t *testing.T) { differing(t, b, address) })
+	t.Run("a document is drawn before it is applied", func(t *testing.T) { drawn(t, b, address) })
 	t.Run("an unplugged node is seen without loading again", func(t *testing.T) { unplugged(t, w, b, address) })
 	t.Run("a rollout is seen without loading again", func(t *testing.T) { rollout(t, w, b, address) })
+	t.Run("a pod that a policy isolates is seen without loading again", func(t *testing.T) { isolated(t, w, b, address) })
 	for _, r := range b.Requests() {
 		if u, err := url.Parse(r); err != nil || u.Scheme != "about" && "http://"+u.Host != address {
 			t.Errorf("a page asked for %s", r)
@@ -231,6 +234,37 @@ func returned(t *testing.T, b *browser.Page, address string) {
 	b.Wait("the network is as it was", `document.body.innerText.includes("Rolled back to revision 2")`)
 }
 
+func differing(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/hosts")
+	b.Wait("the pictures", pages[6].ready)
+	var boxes []string
+	if err := b.Eval(`[...document.querySelectorAll("[id='document-storage-storage-0.yml'] .box.differs")].map(r => r.parentElement.textContent)`, &boxes); err != nil {
+		t.Fatal(err)
+	}
+	if len(boxes) != 2 || !strings.Contains(boxes[0], "storage-0: mtu is 1500") || !strings.Contains(boxes[1], "storage-0: ipv4 address is nothing") {
+		t.Errorf("the marked boxes are %q", boxes)
+	}
+	b.Wait("no other document is marked", `document.querySelectorAll(".box.differs").length === 2`)
+}
+
+func drawn(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/hosts")
+	b.Wait("the pictures", pages[6].ready)
+	b.Do(`document.querySelector("#draft summary").click()`)
+	b.Wait("the editor", `document.getElementById("text").checkVisibility()`)
+	write := func(text string) {
+		b.Do(fmt.Sprintf(`(() => { const t = document.getElementById("text"); t.value = %q; t.dispatchEvent(new Event("input")); })()`, text))
+	}
+	write("interfaces:\n- {name: bond0, type: bond, mtu: 20, link-aggregation: {mode: none, port: [eno1]}}\n- {name: eno1, type: ethernet, ipv4: {address: [{ip: 10.0.0, prefix-length: 24}]}}\n")
+	b.Wait("all errors are shown at once", `document.getElementById("drawing").dataset.drawn === "errors" && document.querySelectorAll("#drawing > ul li").length > 1`)
+	write("interfaces:\n- {name: bond0, type: bond, link-aggregation: {mode: active-backup, port: [eno1, eno2]}}\n" +
+		"- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: br-ex}, {name: bond0}]}}\n- {name: br-ex, type: ovs-interface, copy-mac-from: bond0, ipv4: {enabled: true, dhcp: true}}\n")
+	b.Wait("the picture", `document.getElementById("drawing").dataset.drawn === "valid" && document.querySelectorAll("#drawing .picture rect").length === 4`)
+	shoot(t, b, "hosts-draft-1280")
+}
+
 func unplugged(t *testing.T, w *world, b *browser.Page, address string) {
 	b.In(t)
 	b.Open(address + "/nodes")
@@ -251,11 +285,27 @@ func rollout(t *testing.T, w *world, b *browser.Page, address string) {
 	b.Wait("the overview", pages[0].ready)
 	w.rolledOut(3)
 	w.condition("True", "Deploying", `DaemonSet "openshift-flannel/flanneld" update is rolling out (3 out of 9 updated)`, "Progressing", "FlannelProgressing")
-	b.Wait("the rollout", `document.querySelector("progress")?.value === 3 && document.body.innerText.includes("33 % done") && document.body.innerText.includes("left")`)
+	b.Wait("the rollout", `document.querySelector("progress")?.value === 3 && document.body.innerText.includes("33 % of the pods are up to date") && document.body.innerText.includes("left")`)
 	shoot(t, b, "overview-rollout-1280")
 	w.rolledOut(9)
 	w.condition("False", "AsExpected", "", "Progressing", "FlannelProgressing")
 	b.Wait("its end", `!document.querySelector("progress") && document.body.innerText.includes("is healthy")`)
+}
+
+func isolated(t *testing.T, w *world, b *browser.Page, address string) {
+	b.In(t)
+	w.enforce()
+	b.Open(address + "/pods")
+	b.Wait("the page", `document.getElementById("body").hasAttribute("data-ready")`)
+	b.Do(`document.getElementById("from").value = "shop/job"; document.getElementById("to").value = "shop/web"; document.getElementById("show").click()`)
+	b.Wait("the way is free", `document.querySelectorAll(".way li").length > 3 && document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
+	b.Wait("the question is in the address", `location.search === "?from=shop%2Fjob&to=shop%2Fweb&port=80&protocol=TCP"`)
+	w.isolate("quarantine", "web")
+	b.Wait("the policy stops it", `document.body.innerText.includes("It is stopped.") && document.querySelector(".way li.bad").innerText.includes("shop/quarantine")`)
+	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "It is stopped."`)
+	shoot(t, b, "pods-isolated-1280")
+	w.relabel("web", "released")
+	b.Wait("another label releases the pod", `document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
 }
 
 // A user who may only read sees all pages, and no buttons that would not work.

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -87,8 +88,11 @@ func start(t testing.TB, args ...string) (address, token string) {
 		}
 		return errOut.String(), strings.Contains(out.String(), "Ctrl-C")
 	})
-	address, token, _ = strings.Cut(strings.Fields(out.String())[0], "/?token=")
-	return address, token
+	printed, err := url.Parse(strings.Fields(out.String())[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + printed.Host, printed.Query().Get("token")
 }
 
 // axe is the library that checks accessibility.

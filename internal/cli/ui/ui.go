@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -24,15 +25,23 @@ import (
 	served "github.com/cluster-network-operator/cno/internal/ui"
 	"github.com/cluster-network-operator/cno/internal/ui/archive"
 	"github.com/cluster-network-operator/cno/internal/ui/live"
+	"github.com/cluster-network-operator/cno/internal/ui/objects"
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
 
 // firstObjects is the timeout of the initial sync of objects.
 const firstObjects = time.Minute
 
+// hostsPage is the page that shows a file.
+const hostsPage = "hosts"
+
+// maxFile is the size up to which the page sends a file to the server again.
+const maxFile = 512 << 10
+
 // options are the command-line options.
 type options struct {
 	archive string
+	file    string
 	port    uint16
 	noOpen  bool
 	form    output.Format
@@ -54,13 +63,15 @@ The pages use the permissions of the kubeconfig and nothing else: nothing is cre
 and users with read-only access see everything except the buttons. Other users of this machine cannot open
 the pages without the token. Nothing is loaded from the Internet.
 
-With --archive, the pages show an archive of cno doctor. With -o json or yaml, the document of PAGE
+With --archive, the pages show an archive of cno doctor. With --file, the page hosts shows a file with
+configuration of hosts, before there is a cluster: a document, a HostNetworkConfig, MachineConfigs or
+the input of an installer, as a picture and with all its errors. With -o json or yaml, the document of PAGE
 is printed instead: overview (the default), nodes, nodes/NAME, paths, change, history, hosts or pods;
 pods lists pods, and cno trace prints the path between two of them.
 
 Exit status: 0 the pages were closed, or the document was printed; 2 the cluster does not answer,
 the user may not read the network, the archive is damaged, or the command line is wrong.`,
-		Example: "  cno ui\n  cno ui paths --no-open --port 8080\n  cno ui --archive cno-doctor-20260102-030405.tar.gz\n  cno ui nodes -o json",
+		Example: "  cno ui\n  cno ui paths --no-open --port 8080\n  cno ui --archive cno-doctor-20260102-030405.tar.gz\n  cno ui hosts --file worker-0.yml\n  cno ui nodes -o json",
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -70,8 +81,13 @@ the user may not read the network, the archive is damaged, or the command line i
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, object, _ := strings.Cut(strings.Join(args, ""), "/")
-			if name == "" {
+			switch {
+			case name == "" && o.file != "":
+				name = hostsPage
+			case name == "":
 				name = "overview"
+			case name != hostsPage && o.file != "":
+				return fmt.Errorf("--file is for the page %s", hostsPage)
 			}
 			if !slices.Contains(served.Pages(), name) || object != "" && name != "nodes" {
 				return fmt.Errorf("there is no page %q; the pages are %s, and nodes/NAME", strings.Join(args, ""), strings.Join(served.Pages(), ", "))
@@ -81,17 +97,22 @@ the user may not read the network, the archive is damaged, or the command line i
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.archive, "archive", "", "an archive of cno doctor to show instead of a cluster")
+	f.StringVar(&o.file, "file", "", "a file with configuration of hosts to show instead of a cluster, - for standard input")
 	f.Uint16Var(&o.port, "port", 0, "port on 127.0.0.1 to listen on (default: any free one)")
 	f.BoolVar(&o.noOpen, "no-open", false, "only print the address, and do not open a browser")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.MarkFlagFilename("archive", "tar.gz")
+	cmd.MarkFlagsMutuallyExclusive("archive", "file")
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.Time, name, object string) error {
 	if o.archive != "" {
 		return o.ofArchive(cmd, p, name, object)
+	}
+	if o.file != "" {
+		return o.ofFile(cmd, now, name)
 	}
 	config, err := o.cluster.Config()
 	if err != nil {
@@ -101,7 +122,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.T
 	if err != nil {
 		return err
 	}
-	cluster.Source.Tracer = p.Registry.Tracer
+	cluster.Source.Tracer, cluster.Source.Agents = p.Registry.Tracer, p.Registry.Operands().Agents
 	actions, err := live.NewActions(cluster, p)
 	if err != nil {
 		return err
@@ -120,7 +141,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.T
 		case <-time.After(firstObjects):
 			return fmt.Errorf("the cluster has not sent its objects within %s", firstObjects)
 		}
-		return o.show(ctx, cmd, served.Options{Source: cluster.Source, Changed: cluster.Changed, Actions: actions, Name: config.Host, Version: o.version}, name, object)
+		return o.show(ctx, cmd, served.Options{Source: cluster.Source, Changed: cluster.Changed, Follow: cluster.Follow, Actions: actions, Name: config.Host, Version: o.version}, name, object)
 	})
 	return group.Wait()
 }
@@ -133,9 +154,37 @@ func (o *options) ofArchive(cmd *cobra.Command, p pipeline.Pipeline, name, objec
 	}
 	source := page.Source{
 		Objects: a.Objects, Namespace: a.Namespace, Report: &a.Report, Missing: slices.Concat(a.Report.Missing, a.Unread),
-		Now: func() time.Time { return a.Report.Time }, Tracer: p.Registry.Tracer,
+		Now: func() time.Time { return a.Report.Time }, Tracer: p.Registry.Tracer, Agents: p.Registry.Operands().Agents,
 	}
 	return o.show(cmd.Context(), cmd, served.Options{Source: source, Name: filepath.Base(o.archive), Version: o.version}, name, object)
+}
+
+// ofFile shows a file with configuration of hosts.
+func (o *options) ofFile(cmd *cobra.Command, now func() time.Time, name string) error {
+	scheme, err := objects.Scheme()
+	if err != nil {
+		return err
+	}
+	draft := &page.Draft{Name: filepath.Base(o.file)}
+	in := cmd.InOrStdin()
+	if o.file != "-" {
+		f, err := os.Open(o.file)
+		if err != nil {
+			return fmt.Errorf("read configuration: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", o.file, err)
+	case len(text) > maxFile:
+		return fmt.Errorf("%s has more than %d bytes", o.file, maxFile)
+	}
+	draft.Text = string(text)
+	source := page.Source{Objects: objects.NewSet(scheme), Now: now, Draft: draft}
+	return o.show(cmd.Context(), cmd, served.Options{Source: source, Name: draft.Name, Version: o.version}, name, "")
 }
 
 // show prints a document, or serves the pages until the context ends.

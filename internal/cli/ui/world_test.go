@@ -18,6 +18,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -245,7 +246,7 @@ func (w *world) agents() {
 		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels)}}
 	w.create(d)
 	for _, n := range w.nodes {
-		w.pod(agents, "flanneld-"+n, n, "", map[string]string{"app": "flanneld"}, true)
+		w.agent(d, n)
 	}
 	w.rolledOut(int32(len(w.nodes)))
 }
@@ -277,7 +278,16 @@ func (w *world) rolledOut(done int32) {
 
 func (w *world) pod(namespace, name, node, ip string, labels map[string]string, host bool) {
 	w.t.Helper()
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: node, HostNetwork: host, Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	w.run(podOf(namespace, name, node, labels, host), ip)
+}
+
+func podOf(namespace, name, node string, labels map[string]string, host bool) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: node, HostNetwork: host, Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+}
+
+// run makes a pod that is ready.
+func (w *world) run(p *corev1.Pod, ip string) {
+	w.t.Helper()
 	zero := int64(0)
 	p.Spec.TerminationGracePeriodSeconds = &zero
 	if err := w.server.Client.Create(w.t.Context(), p); err != nil {
@@ -291,6 +301,17 @@ func (w *world) pod(namespace, name, node, ip string, labels map[string]string, 
 		p.Status.PodIPs = []corev1.PodIP{{IP: ip}}
 	}
 	w.update(p)
+}
+
+// agent makes the pod of an agent on a node.
+func (w *world) agent(d *appsv1.DaemonSet, node string) {
+	p := podOf(agents, "flanneld-"+node, node, map[string]string{"app": "flanneld"}, true)
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	p.Spec.Containers = []corev1.Container{
+		{Name: "flanneld", Image: "registry.example/cno/flannel:v0.2.0", LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Path: "/healthz", Port: intstr.FromInt32(19099)}}}},
+		{Name: "metrics", Image: "registry.example/cno/operator:v0.2.0", Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 9109}}},
+	}
+	w.run(p, "")
 }
 
 func checkName(nodes []string, source, target string) string {
@@ -316,7 +337,7 @@ func (w *world) checks() {
 	}
 }
 
-// host makes the configuration of hosts of the samples.
+// host makes the configuration of hosts of the samples, and the reports of two hosts, one of which has restored its network.
 func (w *world) host() {
 	w.t.Helper()
 	text, err := os.ReadFile("../../../config/samples/hostnetworkconfig-bond-vlan.yaml")
@@ -328,6 +349,13 @@ func (w *world) host() {
 		w.t.Fatal(err)
 	}
 	w.create(o)
+	at := metav1.NewTime(time.Now().Add(-10 * time.Minute))
+	o.Status.Hosts = []networkv1.HostStatus{
+		{Name: "storage-0", Node: w.nodes[3], File: "storage-0.yml", Result: networkv1.RolledBack, Time: &at,
+			Message: "verify: bond0: mtu is 1500, wanted 9000; eno3: ipv4 address is nothing, wanted 10.0.0.1/24; rolled back to the network as it was"},
+		{Name: "storage-1", Node: w.nodes[4], File: "cluster.yml", Result: networkv1.Applied, Time: &at},
+	}
+	w.update(o)
 }
 
 // shop makes pods of users, one of which a policy isolates.
@@ -339,6 +367,35 @@ func (w *world) shop() {
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}}},
 	}})
+}
+
+// isolate makes a policy that denies all connections to pods with a label.
+func (w *world) isolate(name, app string) {
+	w.create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: users, Name: name}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+	}})
+}
+
+// relabel changes the label of a pod of users.
+func (w *world) relabel(name, app string) {
+	w.t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: users, Name: name}}
+	if err := w.server.Client.Patch(w.t.Context(), p, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app":%q}}}`, app))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// enforce replaces the network by one that enforces policies.
+func (w *world) enforce() {
+	w.t.Helper()
+	for _, o := range []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: applied.ConfigMapName}}, &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}} {
+		if err := w.server.Client.Delete(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}, Spec: *written(osv1.Normal)}
+	n.Spec.DefaultNetwork.Type = operatorv1.NetworkTypeOVNKubernetes
+	w.create(n)
 }
 
 // logLevel is that of the Network now.

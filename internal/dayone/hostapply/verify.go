@@ -72,7 +72,7 @@ func (e *Engine) check(ctx context.Context, doc *nmstate.Document, before []Targ
 		for i, d := range differences {
 			lines[i] = d.String()
 		}
-		return differences, fmt.Errorf("verify: %s", strings.Join(lines, "; "))
+		return differences, fmt.Errorf("verify: %s", strings.Join(lines, livestate.Separator))
 	}
 	return nil, e.probe(ctx, append(gateways(doc, live), before...))
 }

@@ -24,7 +24,7 @@ func (d Difference) String() string {
 
 func orNone(s string) string {
 	if s == "" {
-		return "nothing"
+		return nothing
 	}
 	return s
 }

@@ -111,11 +111,15 @@ routes:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, d := range Compare(parse(t, tt.document), host()) {
+			found := Compare(parse(t, tt.document), host())
+			for _, d := range found {
 				got = append(got, d.String())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
+			}
+			if diff := cmp.Diff(found, ParseDifferences("verify: "+strings.Join(got, Separator)+"; rolled back to the network as it was")); diff != "" {
+				t.Errorf("read from a message: %s", diff)
 			}
 		})
 	}

@@ -96,7 +96,8 @@ func Open(ctx context.Context, config *rest.Config, namespace string, operands p
 			return nil, err
 		}
 	}
-	c.Source = page.Source{Objects: reader{c}, All: c.direct, PodsOf: c.podsOf, Namespace: namespace, Now: clock.Now, Missing: missing}
+	pods := &podList{list: func(ctx context.Context) ([]page.Pod, error) { return page.ListPods(ctx, c.direct) }}
+	c.Source = page.Source{Objects: reader{c}, All: c.direct, Pods: pods.get, PodsOf: c.podsOf, Namespace: namespace, Now: clock.Now, Missing: missing}
 	return c, nil
 }
 

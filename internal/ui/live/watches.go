@@ -6,7 +6,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/fightevents"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -25,6 +28,7 @@ type watch struct {
 	// namespaces are its namespaces; empty means all.
 	namespaces []string
 	labels     labels.Selector
+	fields     fields.Selector
 	// required is true for a kind that all pages need.
 	required bool
 }
@@ -42,6 +46,9 @@ func watches(namespace string, operands provider.Operands) []watch {
 		{object: &appsv1.Deployment{}, namespaces: own},
 		{object: &corev1.ConfigMap{}, namespaces: own},
 		{object: &coordinationv1.Lease{}, namespaces: own},
+		{object: &corev1.Event{}, fields: fightevents.Selector()},
+		{object: &corev1.Namespace{}},
+		{object: &networkingv1.NetworkPolicy{}},
 		{object: &corev1.Pod{}, namespaces: namespaces(namespace, operands)},
 		{object: &operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}, namespaces: []string{connectivity.Namespace}},
 	}
@@ -51,7 +58,7 @@ func watches(namespace string, operands provider.Operands) []watch {
 func byObject(all []watch) map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{}
 	for _, w := range all {
-		options := cache.ByObject{Label: w.labels}
+		options := cache.ByObject{Label: w.labels, Field: w.fields}
 		if len(w.namespaces) > 0 {
 			options.Namespaces = map[string]cache.Config{}
 			for _, ns := range w.namespaces {

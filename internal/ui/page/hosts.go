@@ -12,13 +12,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/template"
 )
 
 // Hosts are the configurations of hosts, by role.
 type Hosts struct {
 	Roles []Role `json:"roles"`
+	// Draft is the drawing of Source.Draft; nil if there is none.
+	Draft *Drawing `json:"draft,omitempty"`
+}
+
+// Draft is the text of a file with configuration of hosts that is not in the cluster: a document, a HostNetworkConfig, a MachineConfig, or the input of
+// an installer.
+type Draft struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Drawing is a Draft with its pictures.
+type Drawing struct {
+	Draft
+	// Problems are all errors and warnings, as cno dayone validate reports them. Errors is true if one of them is not a warning.
+	Problems []string `json:"problems"`
+	Errors   bool     `json:"errors"`
+	// Documents are those of all hosts.
+	Documents []Document `json:"documents"`
 }
 
 // Role is one HostNetworkConfig.
@@ -43,6 +65,8 @@ type Host struct {
 	Result  string    `json:"result"`
 	Message string    `json:"message,omitempty"`
 	Time    time.Time `json:"time,omitzero"`
+	// Differences are those in Message.
+	Differences []livestate.Difference `json:"differences,omitempty"`
 }
 
 // Document is the network of a host.
@@ -82,6 +106,10 @@ type Route struct {
 // Hosts returns the page.
 func (s Source) Hosts(ctx context.Context) (Hosts, error) {
 	page := Hosts{Roles: []Role{}}
+	if s.Draft != nil {
+		drawing := Draw(*s.Draft)
+		page.Draft = &drawing
+	}
 	var list networkv1.HostNetworkConfigList
 	if err := s.list(ctx, &list); err != nil {
 		return page, fmt.Errorf("list HostNetworkConfigs: %w", err)
@@ -99,7 +127,7 @@ func roleOf(o *networkv1.HostNetworkConfig) Role {
 		r.Conditions = append(r.Conditions, Condition{c.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Message})
 	}
 	for _, h := range o.Status.Hosts {
-		r.Hosts = append(r.Hosts, Host{h.Name, h.Node, h.File, string(h.Result), h.Message, timeOf(h.Time)})
+		r.Hosts = append(r.Hosts, Host{h.Name, h.Node, h.File, string(h.Result), h.Message, timeOf(h.Time), livestate.ParseDifferences(h.Message)})
 	}
 	rendered, problems := template.Render(&o.Spec)
 	for _, p := range problems {
@@ -107,24 +135,64 @@ func roleOf(o *networkv1.HostNetworkConfig) Role {
 	}
 	r.Problems = append(r.Problems, rendered.Warnings...)
 	for _, f := range rendered.Files {
-		if path.Ext(f.Name) != ".yml" && path.Ext(f.Name) != ".yaml" {
-			continue // the index of addresses
+		if !isDocument(f) {
+			continue
 		}
-		r.add(f.Name, f.Content)
+		if doc, problems := documentOf(f.Name, f.Content); doc != nil {
+			r.Documents = append(r.Documents, *doc)
+		} else {
+			r.Problems = append(r.Problems, problems.Err().Error())
+		}
 	}
 	for _, h := range rendered.PreBoot {
-		r.add(h.Host+" (before installation)", h.Content)
+		if doc, _ := documentOf(preBootName(h.Host), h.Content); doc != nil {
+			r.Documents = append(r.Documents, *doc)
+		}
 	}
 	return r
 }
 
-func (r *Role) add(file string, content []byte) {
-	doc, problems := nmstate.Parse(file, content)
-	if doc == nil {
-		r.Problems = append(r.Problems, problems.Err().Error())
-		return
+// isDocument reports whether a file is a document, and not the index of addresses.
+func isDocument(f placement.File) bool {
+	return path.Ext(f.Name) == placement.Extension || path.Ext(f.Name) == ".yaml"
+}
+
+func preBootName(host string) string { return host + " (before installation)" }
+
+// Draw renders and validates a draft like cno dayone.
+func Draw(draft Draft) Drawing {
+	d := Drawing{Draft: draft, Problems: []string{}, Documents: []Document{}}
+	found, err := (&roles.Reader{Stdin: strings.NewReader(draft.Text), StdinName: draft.Name}).Read([]string{"-"})
+	if err != nil {
+		d.Problems, d.Errors = append(d.Problems, err.Error()), true
+		return d
 	}
-	r.Documents = append(r.Documents, documentOf(doc, content))
+	problems := roles.Validate(found, found.Surroundings())
+	d.Errors = problems.HasErrors()
+	for _, p := range problems.Sorted() {
+		d.Problems = append(d.Problems, p.String())
+	}
+	for _, role := range found.Roles {
+		for _, f := range role.Files {
+			if isDocument(f) {
+				d.add(f.Name, f.Content)
+			}
+		}
+	}
+	for _, h := range found.PreBoot {
+		d.add(preBootName(h.Name), h.Document)
+	}
+	return d
+}
+
+func (d *Drawing) add(file string, content []byte) {
+	doc, _ := documentOf(file, content)
+	switch {
+	case doc != nil:
+		d.Documents = append(d.Documents, *doc)
+	case !d.Errors: // documents with errors are among the problems
+		d.Problems = append(d.Problems, file+" is not drawn: only the host itself can resolve its captures")
+	}
 }
 
 func timeOf(t *metav1.Time) time.Time {
@@ -134,9 +202,13 @@ func timeOf(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// documentOf converts a document for the diagram.
-func documentOf(doc *nmstate.Document, content []byte) Document {
-	d := Document{File: doc.Name, Interfaces: []Interface{}, Links: []Link{}, Routes: []Route{}, Text: string(content)}
+// documentOf reads a document for its picture; nil if it has errors.
+func documentOf(file string, content []byte) (*Document, nmstate.Problems) {
+	doc, problems := nmstate.Parse(file, content)
+	if doc == nil {
+		return nil, problems
+	}
+	d := &Document{File: doc.Name, Interfaces: []Interface{}, Links: []Link{}, Routes: []Route{}, Text: string(content)}
 	for i := range doc.Interfaces {
 		existing := &doc.Interfaces[i]
 		d.Interfaces = append(d.Interfaces, interfaceOf(existing))
@@ -160,7 +232,7 @@ func documentOf(doc *nmstate.Document, content []byte) Document {
 	if doc.DNS != nil && doc.DNS.Config != nil {
 		d.DNS = doc.DNS.Config.Server
 	}
-	return d
+	return d, problems
 }
 
 func interfaceOf(existing *nmstate.Interface) Interface {

@@ -9,11 +9,16 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
 	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/phrase"
+	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // The states of a node, the most severe first.
@@ -46,6 +51,11 @@ type Pool struct {
 	// Blocks is the number of blocks, at most 2^53; Used the number of nodes with a known block.
 	Blocks float64 `json:"blocks"`
 	Used   int     `json:"used"`
+	// Addresses is the number of addresses of a block, at most 2^53; Reserved the number of those that no pod gets, and ReservedFor a sentence about
+	// them. Both are empty if unknown.
+	Addresses   float64 `json:"addresses"`
+	Reserved    int     `json:"reserved,omitempty"`
+	ReservedFor string  `json:"reservedFor,omitempty"`
 }
 
 // Node is a row of the page.
@@ -60,6 +70,8 @@ type Node struct {
 	Addresses []string `json:"addresses,omitempty"`
 	Roles     []string `json:"roles,omitempty"`
 	Kubelet   string   `json:"kubelet,omitempty"`
+	// Agents are the images of the network's agents on the node, without the registry: their versions.
+	Agents []string `json:"agents,omitempty"`
 	// MTU is that of the interface with the default route, in bytes; 0 if unknown.
 	MTU int `json:"mtu,omitempty"`
 }
@@ -98,22 +110,27 @@ type nodesSeen struct {
 	pools []Pool
 	nodes []corev1.Node
 	// pods are the pods of the network, by node.
-	pods  map[string][]*corev1.Pod
-	mtu   map[string]hostmtu.Node
-	notes []string
+	pods map[string][]*corev1.Pod
+	// agents has the pods of Source.Agents.
+	agents map[types.NamespacedName]bool
+	// spec is the applied specification, carriage how the network carries packets. Both are empty if unknown.
+	spec     *operatorv1.NetworkSpec
+	carriage provider.Carriage
+	mtu      map[string]hostmtu.Node
+	notes    []string
 }
 
 func (s Source) observeNodes(ctx context.Context) (nodesSeen, error) {
-	seen := nodesSeen{pools: []Pool{}, pods: map[string][]*corev1.Pod{}}
+	seen := nodesSeen{pools: []Pool{}, pods: map[string][]*corev1.Pod{}, agents: map[types.NamespacedName]bool{}, spec: &operatorv1.NetworkSpec{}}
+	for _, a := range s.Agents {
+		seen.agents[types.NamespacedName{Namespace: a.Namespace, Name: a.Name}] = true
+	}
 	var nodes corev1.NodeList
 	if err := s.list(ctx, &nodes); err != nil {
 		return seen, fmt.Errorf("list nodes: %w", err)
 	}
 	seen.nodes = nodes.Items
-	var network operatorv1.Network
-	if err := s.Objects.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err == nil {
-		seen.pools = poolsOf(network.Spec.ClusterNetwork)
-	} else {
+	if err := seen.network(ctx, s); err != nil {
 		seen.notes = append(seen.notes, fmt.Sprintf("the pools are unknown: %v", err))
 	}
 	var pods corev1.PodList
@@ -133,8 +150,24 @@ func (s Source) observeNodes(ctx context.Context) (nodesSeen, error) {
 	return seen, nil
 }
 
-// poolsOf returns the pools of a specification. It skips invalid ones, which the operator refuses.
-func poolsOf(entries []operatorv1.ClusterNetworkEntry) []Pool {
+// network reads the specification of the network, and what it declares.
+func (seen *nodesSeen) network(ctx context.Context, s Source) error {
+	spec, err := preview.Cluster{Client: s.Objects, Namespace: s.Namespace}.Spec(ctx)
+	if err != nil {
+		return err
+	}
+	seen.spec = spec
+	if s.Tracer != nil {
+		if tracer := s.Tracer(spec.DefaultNetwork.Type); tracer != nil {
+			seen.carriage = tracer.Carries(spec)
+		}
+	}
+	seen.pools = poolsOf(spec.ClusterNetwork, seen.carriage.Reserved)
+	return nil
+}
+
+// poolsOf returns the pools of a specification. It skips invalid ones, which the operator refuses. reserved is that of a Carriage.
+func poolsOf(entries []operatorv1.ClusterNetworkEntry, reserved []string) []Pool {
 	pools := []Pool{}
 	for _, e := range entries {
 		cidr, err := netip.ParsePrefix(e.CIDR)
@@ -143,12 +176,31 @@ func poolsOf(entries []operatorv1.ClusterNetworkEntry) []Pool {
 		}
 		p := Pool{CIDR: cidr.Masked().String(), HostPrefix: int(e.HostPrefix)}
 		if bits := p.HostPrefix - cidr.Bits(); bits >= 0 && p.HostPrefix > 0 {
-			p.Blocks = float64(uint64(1) << min(bits, 53))
+			p.Blocks = powerOf2(bits)
+			p.reserve(cidr.Addr().BitLen()-p.HostPrefix, reserved, cidr.Addr().Is4())
 		}
 		pools = append(pools, p)
 	}
 	return pools
 }
+
+// reserve sets the addresses of a block with so many host bits.
+func (p *Pool) reserve(bits int, reserved []string, is4 bool) {
+	p.Addresses = powerOf2(bits)
+	if reserved == nil || bits < 0 {
+		return
+	}
+	p.Reserved = 1 + len(reserved)
+	p.ReservedFor = "the first address"
+	if is4 {
+		p.Reserved++
+		p.ReservedFor = "the first and the last address"
+	}
+	p.ReservedFor += ", and those of " + phrase.Names(reserved, len(reserved))
+}
+
+// powerOf2 returns a power of 2, at most 2^53, which JavaScript represents exactly.
+func powerOf2(bits int) float64 { return float64(uint64(1) << max(0, min(bits, 53))) }
 
 // row returns the row of a node.
 func (seen nodesSeen) row(n *corev1.Node) Node {
@@ -164,8 +216,27 @@ func (seen nodesSeen) row(n *corev1.Node) Node {
 		}
 	}
 	slices.Sort(row.Roles)
+	for _, p := range seen.pods[n.Name] {
+		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && seen.agents[types.NamespacedName{Namespace: p.Namespace, Name: owner.Name}] && len(p.Spec.Containers) > 0 {
+			row.Agents = append(row.Agents, shortImage(p.Spec.Containers[0].Image))
+		}
+	}
+	slices.Sort(row.Agents)
+	row.Agents = slices.Compact(row.Agents)
 	row.State, row.Why = seen.state(n)
 	return row
+}
+
+// digestDigits is the number of digits of a digest that are shown.
+const digestDigits = 12
+
+// shortImage returns the name of an image without its registry and directories, with its tag, or else a part of its digest.
+func shortImage(reference string) string {
+	name, digest, _ := strings.Cut(reference[strings.LastIndexByte(reference, '/')+1:], "@")
+	if _, hex, ok := strings.Cut(digest, ":"); ok && !strings.Contains(name, ":") {
+		name += "@" + hex[:min(len(hex), digestDigits)]
+	}
+	return name
 }
 
 // state returns the most severe state of a node with its cause.

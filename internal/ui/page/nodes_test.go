@@ -11,10 +11,12 @@ import (
 	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 )
 
@@ -221,5 +223,75 @@ func BenchmarkDocumentsOfFiveThousandNodes(b *testing.B) {
 			}
 			b.ReportMetric(float64(size), "B")
 		})
+	}
+}
+
+func TestReservedAddressesOfBlocks(t *testing.T) {
+	for _, row := range []struct {
+		why      string
+		entry    operatorv1.ClusterNetworkEntry
+		reserved []string
+		want     Pool
+	}{
+		{"the first, the last and the declared one", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/8", HostPrefix: 24}, []string{"the bridge"},
+			Pool{CIDR: "10.0.0.0/8", HostPrefix: 24, Blocks: 65536, Addresses: 256, Reserved: 3, ReservedFor: "the first and the last address, and those of the bridge"}},
+		{"IPv6 has no broadcast address", operatorv1.ClusterNetworkEntry{CIDR: "fd00::/48", HostPrefix: 64}, []string{"a", "b"},
+			Pool{CIDR: "fd00::/48", HostPrefix: 64, Blocks: 65536, Addresses: 1 << 53, Reserved: 3, ReservedFor: "the first address, and those of a and b"}},
+		{"the network declares nothing", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 24}, nil,
+			Pool{CIDR: "10.0.0.0/16", HostPrefix: 24, Blocks: 256, Addresses: 256}},
+		{"a network without blocks", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16"}, []string{"a"}, Pool{CIDR: "10.0.0.0/16"}},
+		{"a prefix that is longer than an address", operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 40}, []string{"a"},
+			Pool{CIDR: "10.0.0.0/16", HostPrefix: 40, Blocks: 1 << 24, Addresses: 1}},
+	} {
+		if diff := cmp.Diff([]Pool{row.want}, poolsOf([]operatorv1.ClusterNetworkEntry{row.entry}, row.reserved)); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
+		}
+	}
+}
+
+// carrier is a network that declares how it carries packets.
+type carrier struct{ provider.Tracer }
+
+func (carrier) Carries(*operatorv1.NetworkSpec) provider.Carriage {
+	return provider.Carriage{Between: "VXLAN", Translates: "kube-proxy", Leaves: "masquerades the packet"}
+}
+
+func TestANodeHasThePortsAndRoutesThatAreKnown(t *testing.T) {
+	agent := pod("ns", "agent-x", "a", "True")
+	controller := true
+	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: &controller}}
+	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Port: intstr.FromInt32(19099)}}}
+	agent.Spec.Containers = []corev1.Container{
+		{Name: "agent", Image: "registry.example:5000/cno/flannel@sha256:0123456789abcdef", LivenessProbe: probe, ReadinessProbe: probe},
+		{Name: "metrics", Image: "registry.example/proxy:v1", Ports: []corev1.ContainerPort{{ContainerPort: 9109}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP, HostIP: "127.0.0.1"}}},
+	}
+	check := pod("ns", "check", "a", "True", "10.0.1.7")
+	check.Spec.Containers = []corev1.Container{{Name: "c", Image: "check", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}
+	s := source(t, node("a", "True"), agent, check)
+	s.Agents = []provider.Agent{{Namespace: "ns", Name: "agent"}}
+	s.Tracer = func(operatorv1.NetworkType) provider.Tracer { return carrier{} }
+	n, err := s.Node(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"flannel@0123456789ab"}, n.Agents); diff != "" {
+		t.Errorf("agents: %s", diff)
+	}
+	if diff := cmp.Diff([]Program{
+		{"agent-x", "agent", "registry.example:5000/cno/flannel@sha256:0123456789abcdef", []string{"TCP 19099 on 127.0.0.1"}},
+		{"agent-x", "metrics", "registry.example/proxy:v1", []string{"TCP 9109", "UDP 53 on 127.0.0.1"}},
+		{"check", "c", "check", nil},
+	}, n.Programs); diff != "" {
+		t.Errorf("programs: %s", diff)
+	}
+	if diff := cmp.Diff([]NodeRoute{
+		{"10.0.1.0/24", "pods of this node", "on the node"}, {"10.0.0.0/8", "pods of other nodes", "VXLAN"}, {"fd00::/48", "pods of other nodes", "VXLAN"},
+		{"", "all others", "the node masquerades the packet"},
+	}, n.Routes); diff != "" {
+		t.Errorf("routes: %s", diff)
+	}
+	s.Tracer = nil
+	if n, err := s.Node(t.Context(), "a"); err != nil || n.Routes == nil || len(n.Routes) > 0 {
+		t.Errorf("%v: a network that declares nothing has the routes %v", err, n.Routes)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/cli/doctor"
 	"github.com/cluster-network-operator/cno/internal/cli/history"
 	"github.com/cluster-network-operator/cno/internal/cli/status"
+	"github.com/cluster-network-operator/cno/internal/fightevents"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/rolloutwatch"
 )
@@ -85,6 +87,11 @@ func (s Source) Overview(ctx context.Context) (Overview, error) {
 		page.Changes = append(page.Changes, conditionChanges(network.Status.Conditions, s.Now())...)
 	}
 	page.Changes = append(page.Changes, revisionChanges(revisions, s.Now())...)
+	var events corev1.EventList
+	if err := s.list(ctx, &events); err != nil {
+		page.Missing = append(page.Missing, fmt.Sprintf("repairs on nodes are unknown: %v", err))
+	}
+	page.Changes = append(page.Changes, repairs(events.Items, s.Now())...)
 	slices.SortStableFunc(page.Changes, func(a, b Change) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.What, b.What)) })
 	page.Sentence = sentence(view, page.Rollout)
 	return page, nil
@@ -97,7 +104,7 @@ func sentence(v status.View, r *Rollout) string {
 	}
 	text := fmt.Sprintf("The %s network is %s", cmp.Or(v.Network.Type, "unnamed"), v.State)
 	if r != nil {
-		text += fmt.Sprintf(" (%d %% of the rollout is done)", r.Percent)
+		text += fmt.Sprintf(" (%d %% of its pods are up to date)", r.Percent)
 	}
 	cause := v.Why
 	for _, c := range v.Components {
@@ -105,7 +112,8 @@ func sentence(v status.View, r *Rollout) string {
 			cause = c.Message
 		}
 	}
-	if cause = strings.TrimSpace(cause); cause != "" {
+	// A condition has a line for each cause.
+	if cause = strings.ReplaceAll(strings.TrimSpace(cause), "\n", "; "); cause != "" {
 		return text + ": " + strings.TrimSuffix(cause, ".") + "."
 	}
 	return text + "."
@@ -172,6 +180,15 @@ func revisionChanges(revisions []history.Entry, now time.Time) []Change {
 			what += "; by " + r.By
 		}
 		all = append(all, Change{Time: r.Time.UTC(), What: what, Revision: r.Number})
+	}
+	return all
+}
+
+// repairs returns the settings of nodes that agents restore repeatedly.
+func repairs(events []corev1.Event, now time.Time) []Change {
+	var all []Change
+	for _, f := range fightevents.Read(events, now) {
+		all = append(all, Change{Time: f.Last.UTC(), What: fmt.Sprintf("node %s, repaired %d times: %s", f.Node, f.Number, f.Note)})
 	}
 	return all
 }

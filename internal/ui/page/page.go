@@ -27,16 +27,22 @@ type Source struct {
 	Objects client.Reader
 	// All reads objects of every namespace that Objects does not have, such as pods of users. It is nil for an archive, which has none.
 	All client.Reader
+	// Pods returns all pods, ordered by namespace and name; they are shared and must not be changed. It is nil for an archive.
+	Pods func(ctx context.Context) ([]Pod, error)
 	// PodsOf returns the pods on a node. It is nil for an archive.
 	PodsOf func(ctx context.Context, node string) ([]corev1.Pod, error)
 	// Tracer returns the Tracer of a network type; it may be nil, and may return nil.
 	Tracer func(operatorv1.NetworkType) provider.Tracer
+	// Agents are the DaemonSets of the agents of all networks.
+	Agents []provider.Agent
 	// Namespace is that of the operator.
 	Namespace string
 	// Now is the clock: that of the API server, or the time at which an archive was written.
 	Now func() time.Time
 	// Report is that of the archive; nil for a cluster.
 	Report *doctor.Report
+	// Draft is shown on the page Hosts; nil if there is none.
+	Draft *Draft
 	// Missing are sentences about data that could not be read.
 	Missing []string
 }

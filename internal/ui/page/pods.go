@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/phrase"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/trace"
 )
 
@@ -33,15 +33,14 @@ func (s Source) PodNames(ctx context.Context, text string, most int) (PodNames, 
 	if err != nil {
 		return page, err
 	}
-	if s.All == nil {
+	if s.Pods == nil {
 		page.Notes = append(page.Notes, "an archive has only the pods of the network")
 	}
-	for i := range pods {
-		if strings.Contains(pods[i].Namespace+"/"+pods[i].Name, text) {
-			page.Pods = append(page.Pods, podOf(&pods[i]))
+	for _, p := range pods {
+		if strings.Contains(p.Namespace+"/"+p.Name, text) {
+			page.Pods = append(page.Pods, p)
 		}
 	}
-	slices.SortFunc(page.Pods, func(a, b Pod) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
 	if more := len(page.Pods) - most; more > 0 {
 		page.Pods = page.Pods[:most]
 		page.Notes = append(page.Notes, phrase.More(more)+"; type a part of the name")
@@ -118,15 +117,24 @@ func (s Source) traced(ctx context.Context) (trace.Cluster, error) {
 	if s.All == nil {
 		c.Objects, c.NoPolicies = s.Objects, "network policies were not evaluated: an archive has none"
 	}
-	network := &operatorv1.Network{}
-	if err := s.Objects.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, network); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
-		return c, fmt.Errorf("read network: %w", err)
+	spec, err := s.spec(ctx)
+	if err != nil {
+		return c, err
 	}
-	c.Spec = &network.Spec
+	c.Spec = spec
 	if s.Tracer != nil {
-		c.Tracer = s.Tracer(network.Spec.DefaultNetwork.Type)
+		c.Tracer = s.Tracer(spec.DefaultNetwork.Type)
 	}
 	return c, nil
+}
+
+// spec returns the applied specification with all defaults, or that of the Network; it is empty if there is no network.
+func (s Source) spec(ctx context.Context) (*operatorv1.NetworkSpec, error) {
+	spec, err := preview.Cluster{Client: s.Objects, Namespace: s.Namespace}.Spec(ctx)
+	if errors.Is(err, preview.ErrNoNetwork) {
+		return &operatorv1.NetworkSpec{}, nil
+	}
+	return spec, err
 }
 
 // endOf converts an end of a trace.
@@ -199,12 +207,31 @@ func (s Source) nodeChecks(ctx context.Context, w *Way) error {
 	return nil
 }
 
-// everyPod returns all pods, or those of the network if no others can be read.
-func (s Source) everyPod(ctx context.Context) ([]corev1.Pod, error) {
-	if s.All == nil {
-		var list corev1.PodList
-		err := s.list(ctx, &list)
-		return list.Items, err
+// everyPod returns all pods, or those of the network if no others can be read, ordered by namespace and name.
+func (s Source) everyPod(ctx context.Context) ([]Pod, error) {
+	if s.Pods != nil {
+		return s.Pods(ctx)
 	}
-	return trace.Pods(ctx, s.All)
+	var list corev1.PodList
+	err := s.list(ctx, &list)
+	return podsOf(list.Items), err
+}
+
+// ListPods returns all pods of a cluster, ordered by namespace and name.
+func ListPods(ctx context.Context, r client.Reader) ([]Pod, error) {
+	pods, err := trace.Pods(ctx, r)
+	return podsOf(pods), err
+}
+
+func podsOf(pods []corev1.Pod) []Pod {
+	all := make([]Pod, 0, len(pods))
+	for i := range pods {
+		all = append(all, podOf(&pods[i]))
+	}
+	sortPods(all)
+	return all
+}
+
+func sortPods(pods []Pod) {
+	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
 }

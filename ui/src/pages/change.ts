@@ -1,14 +1,11 @@
 import { parseDocument } from "yaml";
-import { get, live, post, Problem } from "../api";
+import { get, live, pause, post, Problem } from "../api";
 import { h, list, replace } from "../dom";
 import { Form } from "../form";
 import type { Context } from "../main";
 import { acknowledgement, planView } from "../plan";
 import type { ChangeDocument, Overview, Plan } from "../types";
 import { rollout } from "./overview";
-
-/** How long after the last key the plan is asked for, in milliseconds. */
-const pause = 300;
 
 export function change(context: Context): () => void {
   const { body, problem, session } = context;
@@ -105,7 +102,7 @@ function editor({ body, problem, say, session }: Context, doc: ChangeDocument): 
     !doc.exists && h("p", { class: "note" }, "There is no network yet; this is a sample to start from."),
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "Configuration"), h("p", { class: "tabs" }, tabs.map((t) => h("button", { id: `tab-${t}`, type: "button", click: () => choose(t) }, t))), panels.Form, panels.YAML),
-      h("section", {}, h("h2", {}, "Plan"), result,
+      h("section", { class: "beside", tabindex: 0, "aria-label": "Plan" }, h("h2", {}, "Plan"), result,
         session.mayChange ? [h("p", {}, apply), h("label", { class: "check" }, force, " Take over fields that another field manager has set."), done]
           : list([session.archive ? "An archive cannot be changed." : "This user may not change the network; the plan is all that this page can do."], "notes"),
         h("div", { id: "rollout" }))));

@@ -20,36 +20,37 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
   const search = h("input", { id: "filter", type: "search", value: query.get("filter") ?? "", placeholder: "name, address, block, state", input: () => { shown = rows; filter(); } });
   const counts = h("p", { id: "counts" });
   const pools = h("section");
-  const map = h("div", { class: "map", click: (e: Event) => { const name = (e.target as Element).getAttribute("data-node"); if (name) go(name); } });
+  const map = h("div", { class: "map", mouseover: (e: Event) => describe(e.target as Element), click: (e: Event) => { const name = (e.target as Element).getAttribute("data-node"); if (name) go(name); } });
   const found = h("section");
   const notes = h("div");
   const go = (name: string) => link(`/nodes/${encodeURIComponent(name)}`).dispatchEvent(new MouseEvent("click", { bubbles: true }));
 
   const matches = (n: NodeRow, words: string[]): boolean => {
-    const text = [n.name, n.state, ...(n.blocks ?? []), ...(n.addresses ?? []), ...(n.roles ?? []), n.kubelet ?? ""].join(" ").toLowerCase();
+    const text = [n.name, n.state, ...(n.blocks ?? []), ...(n.addresses ?? []), ...(n.roles ?? []), n.kubelet ?? "", ...(n.agents ?? [])].join(" ").toLowerCase();
     return words.every((w) => text.includes(w));
   };
   function filter(): void {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const hits = order.filter((n) => matches(n, words));
+    const hits = words.length > 0 ? order.filter((n) => matches(n, words)) : order;
     const hit = new Set(words.length > 0 ? hits.map((n) => n.name) : []);
     for (const [name, cell] of cells) cell.classList.toggle("dim", words.length > 0 && !hit.has(name));
-    // What needs attention first.
-    const rank = ["not-ready", "agent-not-ready", "cordoned", "ready"];
-    const first = hits.slice().sort((a, b) => rank.indexOf(a.state) - rank.indexOf(b.state) || (a.name < b.name ? -1 : 1)).slice(0, shown);
+    // What needs attention first; order is that of names.
+    const first = ["not-ready", "agent-not-ready", "cordoned", "ready"].flatMap((s) => hits.filter((n) => n.state === s)).slice(0, shown);
     replace(found,
-      table("Nodes", ["Name", "State", "Blocks of addresses", "Address", "MTU", "Kubelet", "Cause"], first.map((n) => [
-        link(`/nodes/${encodeURIComponent(n.name)}`, n.name), state(n), (n.blocks ?? []).join(", ") || "–", (n.addresses ?? []).join(", "), n.mtu ?? "–", n.kubelet ?? "", n.why ?? ""]), "stack"),
+      table("Nodes", ["Name", "State", "Blocks of addresses", "Address", "MTU", "Agents", "Kubelet", "Cause"], first.map((n) => [
+        link(`/nodes/${encodeURIComponent(n.name)}`, n.name), state(n), (n.blocks ?? []).join(", ") || "–", (n.addresses ?? []).join(", "), n.mtu ?? "–", (n.agents ?? []).join(", ") || "–", n.kubelet ?? "", n.why ?? ""]), "stack"),
       hits.length > shown && h("button", { id: "more", click: () => { shown += rows; filter(); } }, `Show more: ${hits.length - shown} of ${hits.length} are left`));
     const address = new URL(location.href);
     if (search.value) address.searchParams.set("filter", search.value); else address.searchParams.delete("filter");
     globalThis.history.replaceState(null, "", address);
   }
   function paint(n: NodeRow): void {
-    const cell = cells.get(n.name);
-    if (!cell) return;
-    cell.setAttribute("class", `cell ${(states[n.state] ?? ["unknown"])[0]}`);
-    replace(cell, svg("title", {}, `${n.name}: ${n.state}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
+    cells.get(n.name)?.setAttribute("class", `cell ${(states[n.state] ?? ["unknown"])[0]}`);
+  }
+  /** Gives a mark its tooltip once the pointer is on it: thousands of them would be made for nothing. */
+  function describe(cell: Element): void {
+    const n = all.get(cell.getAttribute("data-node") ?? "");
+    if (n) cell.replaceChildren(svg("title", {}, `${n.name}: ${n.state}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
   }
   function draw(): void {
     order = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -69,7 +70,9 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
   function sum(doc: { pools: Pool[]; counts: Record<string, number>; notes?: string[] }): void {
     const text = Object.keys(states).map((s) => doc.counts[s] ? `${doc.counts[s]} ${states[s]![1]}` : "").filter(Boolean).join(", ");
     counts.textContent = `${all.size} nodes: ${text || "none"}`;
-    replace(pools, h("h2", {}, "Pools of addresses"), doc.pools.map(pool));
+    replace(pools, h("h2", {}, "Pools of addresses"), doc.pools.map(pool), doc.pools.length > 0 && h("p", { class: "legend", "aria-hidden": "true" },
+      [["used", "in use"], ["reserved", "reserved within used blocks"], ["free", "free"]].map(([kind, text]) => h("span", {}, h("span", { class: `swatch ${kind}` }), ` ${text}`))),
+      doc.pools.length > 0 && h("p", { class: "faint" }, "No object lists blocks that a network keeps for a node that was deleted; they count as free."));
     replace(notes, list(doc.notes, "notes"));
   }
   function page(): void {
@@ -106,13 +109,23 @@ function legend(): HTMLElement {
   return h("p", { class: "legend" }, Object.values(states).map(([kind, text]) => [badge(kind, text), " "]));
 }
 
+/** A count that a person reads. */
+function count(n: number): string {
+  return n > 1e9 ? "more than a billion" : n.toLocaleString("en");
+}
+
+/** How wide a pool is drawn, in units of its picture. */
+const barWidth = 1000;
+
 function pool(p: Pool): HTMLElement {
-  const share = p.blocks > 0 ? p.used / p.blocks : 0;
-  const free = Math.max(0, p.blocks - p.used);
+  const share = p.blocks > 0 ? Math.min(1, p.used / p.blocks) : 0;
+  const used = share > 0 ? Math.max(4, share * barWidth) : 0;
+  const reserved = p.reserved && used > 0 ? Math.max(3, used * p.reserved / p.addresses) : 0;
   return h("figure", { class: "pool" },
-    h("figcaption", {}, h("strong", {}, p.cidr), ` in blocks of /${p.hostPrefix || "?"}: ${p.used} in use, ${free > 1e9 ? "more than a billion" : free} free`),
-    svg("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none", "aria-hidden": "true", class: "bar" },
-      svg("rect", { class: "free", width: 1000, height: 24, rx: 4 }), svg("rect", { class: "used", width: share > 0 ? Math.max(4, share * 1000) : 0, height: 24, rx: 4 })));
+    h("figcaption", {}, h("strong", {}, p.cidr), ` in blocks of /${p.hostPrefix || "?"}: ${count(p.used)} in use, ${count(Math.max(0, p.blocks - p.used))} free`,
+      p.reserved && h("span", { class: "faint" }, `. Pods get ${count(p.addresses - p.reserved)} of the ${count(p.addresses)} addresses of a block; reserved are ${p.reservedFor}.`)),
+    svg("svg", { viewBox: `0 0 ${barWidth} 24`, preserveAspectRatio: "none", "aria-hidden": "true", class: "bar" },
+      svg("rect", { class: "free", width: barWidth, height: 24 }), svg("rect", { class: "used", width: used - reserved, height: 24 }), reserved > 0 && svg("rect", { class: "reserved", x: used - reserved, width: reserved, height: 24 })));
 }
 
 export function node({ body, problem }: Context, name: string): () => void {
@@ -124,12 +137,18 @@ export function node({ body, problem }: Context, name: string): () => void {
         h("section", { class: "lead" }, state(n), n.why && h("p", { class: "sentence" }, n.why)),
         list(n.notes, "notes"),
         h("section", {}, h("h2", {}, "Network"), h("dl", {},
-          ([["Addresses", (n.addresses ?? []).join(", ")], ["Blocks of pods", (n.blocks ?? []).join(", ")], ["MTU", n.mtu ? `${n.mtu} bytes` : ""], ["Kubelet", n.kubelet ?? ""], ["System", n.system.join(", ")], ["Roles", (n.roles ?? []).join(", ")]] as const)
+          ([["Addresses", (n.addresses ?? []).join(", ")], ["Blocks of pods", (n.blocks ?? []).join(", ")], ["MTU", n.mtu ? `${n.mtu} bytes` : ""], ["Agents", (n.agents ?? []).join(", ")], ["Kubelet", n.kubelet ?? ""], ["System", n.system.join(", ")], ["Roles", (n.roles ?? []).join(", ")]] as const)
             .map(([term, value]) => [h("dt", {}, term), h("dd", {}, value || "–")]))),
+        h("section", {}, h("h2", {}, "Routes"), n.routes.length === 0 ? h("p", {}, "It is not known how this network carries packets.")
+          : [table("Routes", ["To", "Of", "Way"], n.routes.map((r) => [r.to ?? "other addresses", r.of, r.way]), "stack"),
+            h("p", { class: "faint" }, "This is what the network declares for pods of the node. No object has the routes of its kernel: cno trace reads those of a path, and ip route on the node shows all.")]),
+        h("section", {}, h("h2", {}, "Programs of the network"), n.programs.length === 0 ? h("p", {}, "None runs on this node.")
+          : [table("Programs of the network", ["Pod", "Container", "Image", "Ports of the node"], n.programs.map((p) => [h("span", { class: "break" }, p.pod), p.container, h("span", { class: "break" }, p.image), (p.ports ?? []).join(", ") || "–"]), "stack"),
+            h("p", { class: "faint" }, "The ports are those that the pods declare or are probed on; the port of a tunnel is among the routes.")]),
         h("section", {}, h("h2", {}, "Connectivity checks"), n.checks.length === 0 ? h("p", {}, "None runs from or to this node.")
           : table("Connectivity checks", ["From", "To", "State", "Endpoint", "Cause"], n.checks.map((c) => [c.source, c.target, matrixCell(c), c.endpoint, c.message ?? ""]), "stack")),
         h("section", {}, h("h2", {}, "Pods"), table("Pods", ["Pod", "State", "Addresses", "Network", "Restarts"], n.pods.map((p) => [
-          `${p.namespace}/${p.name}`, badge(p.ready || p.phase === "Succeeded" ? "good" : "moving", p.phase), (p.addresses ?? []).join(", "), p.hostNetwork ? "host" : "pod", p.restarts ?? 0]), "stack")),
+          h("span", { class: "break" }, `${p.namespace}/${p.name}`), badge(p.ready || p.phase === "Succeeded" ? "good" : "moving", p.phase), (p.addresses ?? []).join(", "), p.hostNetwork ? "host" : "pod", p.restarts ?? 0]), "stack")),
         h("section", {}, h("h2", {}, "Conditions"), table("Conditions", ["Type", "Status", "Since", "Message"], n.conditions.map((c) => [c.type, c.status, when(c.since), c.message ?? ""]), "stack")));
       body.setAttribute("data-ready", "");
     },

@@ -36,7 +36,7 @@ function content(doc: Overview): Child[] {
       table("Components", ["Name", "Available", "Changing", "Degraded", "Version", "Since", "Cause"], doc.status.components.map(component), "stack")),
     h("section", {}, h("h2", {}, "Changes in the last day"),
       doc.changes.length === 0 ? h("p", {}, "None.")
-        : h("ol", { class: "timeline" }, doc.changes.map((c) => h("li", {}, when(c.time), " ", c.revision ? link("/history", c.what) : c.what)))),
+        : h("ol", { class: "timeline" }, doc.changes.map((c) => h("li", {}, when(c.time), c.revision ? link("/history", c.what) : h("span", {}, c.what))))),
   ];
 }
 
@@ -49,7 +49,7 @@ function component(c: Component): Child[] {
 export function rollout(r: Rollout): HTMLElement {
   const left = r.secondsLeft ? `, about ${r.secondsLeft < 90 ? `${r.secondsLeft} s` : `${Math.round(r.secondsLeft / 60)} min`} left` : "";
   return h("section", {}, h("h2", {}, "Rollout"),
-    h("p", {}, `${r.percent} % done${left}. `, r.since && ["Began ", when(r.since), "."]),
+    h("p", {}, `${r.percent} % of the pods are up to date${left}. `, r.since && ["Began ", when(r.since), "."]),
     r.workloads.map((w) => h("div", { class: "progress" },
       h("label", {}, `${w.name}: ${w.done} of ${w.nodes} nodes`, h("progress", { max: Math.max(1, w.nodes), value: w.done })),
       w.waiting && w.waiting.length > 0 && h("p", { class: "faint" }, "Waiting for ", w.waiting.slice(0, 8).map((n, i) => [i > 0 && ", ", link(`/nodes/${encodeURIComponent(n)}`, n)]), w.waiting.length > 8 && ` and ${w.waiting.length - 8} more`))));

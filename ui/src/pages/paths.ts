@@ -17,6 +17,7 @@ export function matrixCell(c: Check): Child {
 export function paths({ body, problem, say, session }: Context): () => void {
   let doc: Paths | undefined;
   let shown = rows;
+  const summary = h("section");
   const matrix = h("section");
   const result = h("section", { "aria-live": "polite" });
   const search = h("input", { id: "filter", type: "search", placeholder: "name of a target", input: () => { shown = rows; draw(); } });
@@ -28,10 +29,11 @@ export function paths({ body, problem, say, session }: Context): () => void {
     const at = new Map(checks.map((c) => [`${c.source}\n${c.target}`, c]));
     const targets = doc.targets.filter((t) => t.includes(search.value));
     const failing = checks.filter((c) => c.state === "failed");
-    replace(matrix,
+    replace(summary,
       h("p", { class: "sentence" }, checks.length === 0 ? "" : failing.length === 0 ? `All ${checks.length} connectivity checks reach their targets.` : `${failing.length} of ${checks.length} connectivity checks fail.`),
       list(doc.notes, "notes"),
-      failing.length > 0 && table("Checks that fail", ["From", "To", "Since", "Hop", "Cause"], failing.slice(0, rows).map((c) => [c.source, c.target, when(c.since), c.hop ?? "", c.message ?? ""]), "stack"),
+      failing.length > 0 && table("Checks that fail", ["From", "To", "Since", "Hop", "Cause"], failing.slice(0, rows).map((c) => [c.source, c.target, when(c.since), c.hop ?? "", c.message ?? ""]), "stack"));
+    replace(matrix,
       checks.length > 0 && [
         table("Targets by sources", ["Target", ...sources.map((s) => link(`/nodes/${encodeURIComponent(s)}`, s))], targets.slice(0, shown).map((t) => [
           t, ...sources.map((s): Child => { const c = at.get(`${s}\n${t}`); return c ? matrixCell(c) : h("span", { class: "faint" }, "–"); })]), "matrix"),
@@ -51,7 +53,7 @@ export function paths({ body, problem, say, session }: Context): () => void {
     }
     button.disabled = !session.mayTest;
   }
-  replace(body, h("label", { class: "field" }, "Filter", search), matrix,
+  replace(body, summary, h("label", { class: "field" }, "Filter", search), matrix,
     h("section", {}, h("h2", {}, "Connectivity test"),
       h("p", {}, "Creates pods in a namespace of their own, tries every kind of connection between them, names the hop that fails, and deletes them."),
       button, !session.mayTest && h("p", { class: "faint" }, session.archive ? "An archive cannot be tested." : "This user may not create namespaces."), result));

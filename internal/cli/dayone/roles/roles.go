@@ -63,6 +63,8 @@ type Found struct {
 // Reader reads files.
 type Reader struct {
 	Stdin io.Reader
+	// StdinName is the name of the file that standard input has the content of; empty if there is none.
+	StdinName string
 	// Role is that of documents that name none; may be empty.
 	Role string
 
@@ -112,6 +114,9 @@ func (r *Reader) path(path string) error {
 	content, err := r.content(path)
 	if err != nil {
 		return err
+	}
+	if path == "-" && r.StdinName != "" {
+		path = r.StdinName
 	}
 	return r.file(path, content)
 }

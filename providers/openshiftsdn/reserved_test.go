@@ -1,0 +1,21 @@
+package openshiftsdn
+
+import (
+	"net/netip"
+	"testing"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+)
+
+// Pods get the addresses after that of masqueraded packets: Carries declares those between the first of the block and them.
+func TestDeclaredReservedAddressesAreThoseBeforePods(t *testing.T) {
+	block := netip.MustParsePrefix("10.1.2.0/24")
+	last := block.Addr()
+	for range (OpenShiftSDN{}).Carries(&operatorv1.NetworkSpec{}).Reserved {
+		last = last.Next()
+	}
+	if want := flows.MasqueradeAddress(block); last != want {
+		t.Errorf("the last declared address is %s, and that of masqueraded packets is %s", last, want)
+	}
+}
