@@ -82,7 +82,7 @@ func TestEgressRoutersAreRefusedWithTheWayOut(t *testing.T) {
 		{"a port twice", redirect(`redirectRules: [{port: 80, protocol: TCP, destinationIP: 203.0.113.1}, {port: 80, protocol: TCP, destinationIP: 203.0.113.2}]`), []string{
 			`spec.redirect.redirectRules: Invalid value: TCP port 80 is redirected more than once, and only the first rule counts; remove all but one`}},
 		{"no redirect", `{spec: {redirect: null}}`, []string{`spec.redirect: Invalid value: is missing; mode Redirect needs redirectRules, a fallbackIP, or both`}},
-		{"nothing to redirect", redirect(`fallbackIP: null`), []string{`spec.redirect: Invalid value: has neither redirectRules nor a fallbackIP, so that nothing would be sent on; add a rule for each port, a fallbackIP for all ports, or both`}},
+		{"nothing to redirect", redirect(`fallbackIP: null`), []string{`spec.redirect: Invalid value: has neither redirectRules nor a fallbackIP, so nothing would be forwarded; add a rule for each port, a fallbackIP for all ports, or both`}},
 		{"a mode of another API", `{spec: {mode: DNSProxy}}`, []string{`spec.mode: Unsupported value: "DNSProxy": supported values: "Redirect"`, unchecked}},
 		{"a mode in another spelling", macvlan(`mode: bridge`), []string{`spec.networkInterface.macvlan.mode: Unsupported value: "bridge": supported values: "Bridge", "Private", "VEPA", "Passthru"`, unchecked}},
 		{"one interface for two addresses", `{spec: {addresses: [` + dualStack + `], networkInterface: {macvlan: {mode: Passthru}}}}`, []string{

@@ -18,7 +18,7 @@ var (
 	EgressRouterAddressNetwork    = New("egressrouter-address-network", "is the network, not an address in it; write the one that the router is to have")
 	EgressRouterAddressBroadcast  = New("egressrouter-address-broadcast", "is the broadcast address of the network; write the one that the router is to have")
 	EgressRouterMaster            = New("egressrouter-master", "is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1")
-	EgressRouterNoDestination     = New("egressrouter-no-destination", "has neither redirectRules nor a fallbackIP, so that nothing would be sent on; add a rule for each port, a fallbackIP for all ports, or both")
+	EgressRouterNoDestination     = New("egressrouter-no-destination", "has neither redirectRules nor a fallbackIP, so nothing would be forwarded; add a rule for each port, a fallbackIP for all ports, or both")
 	EgressRouterFallback          = New("egressrouter-fallback", "is not an IP address; write one without a prefix or a port, e.g. 203.0.113.26")
 	EgressRouterUnreachable       = New("egressrouter-unreachable", "cannot be reached through a router; write a unicast address that is not loopback or link-local, e.g. 203.0.113.26")
 	EgressRouterPortTwice         = New("egressrouter-port-twice", "%s port %d is redirected more than once, and only the first rule counts; remove all but one")

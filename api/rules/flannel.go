@@ -3,7 +3,7 @@ package rules
 // The sentences about flannel's settings.
 var (
 	FlannelNetworkSize   = New("flannel-network-size", "is too small for flannel, which needs at least a /%d; use a shorter prefix, e.g. 10.128.0.0/14")
-	FlannelHostPrefix    = New("flannel-host-prefix", "must be between %d and 30 for a /%d: flannel divides the pool into at least four blocks, and never gives out the first")
+	FlannelHostPrefix    = New("flannel-host-prefix", "must be between %d and 30 for a /%d: flannel divides the pool into at least four blocks, and never assigns the first")
 	FlannelInterfaceName = New("flannel-interface-name", "is not the name of an interface; it has at most 15 ASCII letters, digits, dots, dashes, underscores and at signs, "+
 		"not beginning with a dot, a dash or an at sign, e.g. eth1; patterns are not supported; leave it out for the interface of the default route")
 	FlannelLoopback    = New("flannel-interface-name", "is the loopback interface, through which no other node can be reached; write the one that leads to the other nodes, or leave it out for the interface of the default route")

@@ -20,7 +20,7 @@ var (
 	FamilySymmetry     = New("family-symmetry", "spec.clusterNetwork is %s, spec.serviceNetwork is %s; both must have the same IP families. Add or remove a range of the family that only one has")
 	ShortFormFamilies  = New("family-symmetry", "spec.serviceNetwork is IPv%d, spec.clusterNetworks[%d] is IPv%d; use one family. For both, write a Network.operator.openshift.io instead")
 	IPv6Unsupported    = New("ipv6-unsupported", "has IPv6 networks, which network type %s does not support; use IPv4 networks")
-	IPv6Added          = New("ipv6-unsupported", "adds IPv6 networks to IPv4 ones, but network type %s gives pods IPv4 addresses alone; leave the IPv6 networks out, here and in spec.serviceNetwork")
+	IPv6Added          = New("ipv6-unsupported", "adds IPv6 networks to IPv4 ones, but network type %s assigns pods IPv4 addresses only; remove the IPv6 networks here and in spec.serviceNetwork")
 	DualStack          = New("dual-stack-unsupported", "is dual-stack, which network type %s does not support; use networks of one family")
 	HostPrefixMissing  = New("hostprefix-range", "is missing; network type %s gives each node a block of the range. Set its prefix length, e.g. %s")
 	HostPrefixRange    = New("hostprefix-range", "must be between %d and %d for a /%d")
@@ -43,7 +43,7 @@ var (
 	NodeFamily        = New("node-ip-family", "adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out")
 	PoolCapacity      = New("pool-capacity", "%s supports %d nodes; the cluster has %d; use a shorter prefix for the pool, or a longer hostPrefix")
 	LinkMTU           = New("mtu-links", "needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, "+askAgain)
-	InterfaceMissing  = New("interface-missing", "is an interface that no node has; write one that every node has and that has an address (nodes have %s), or leave it out for that of the default route; if nodes have got it since they were asked, delete the ConfigMap mtu, so that they are asked again")
+	InterfaceMissing  = New("interface-missing", "does not exist on any node; use an interface that has an address on every node (nodes have %s), or omit it to use that of the default route. If nodes got it after they were probed, delete the ConfigMap mtu, so that they are probed again")
 
 	ServicesUnserved    = New("services-unserved", "no component serves Services: new connections to Services fail; set it to true, or deploy another service proxy")
 	ServicesServedTwice = New("services-served-twice", "%s serves Services too: both bind the same ports of nodes and change each other's rules; delete it, or set this field to false")
@@ -58,7 +58,7 @@ var (
 )
 
 // askAgain is the remedy for an MTU that a link does not carry.
-const askAgain = "or raise the links first and delete the ConfigMap mtu, so that nodes are asked again"
+const askAgain = "or raise the MTU of the links first and delete the ConfigMap mtu, so that nodes are probed again"
 
 // network are the rules of the pools, and what else a Network and its short form, a NetworkConfig, have in common.
 var network = []Rule{

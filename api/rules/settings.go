@@ -10,7 +10,7 @@ var (
 	OVNMTUOfIPv6           = New("ovn-mtu-range", smallForIPv6)
 	OVNNotBuilt            = New("ovn-not-built", "%s")
 	OVNNetworkSize         = New("ovn-network-size", "is too small for OVN-Kubernetes, which needs at least a /%d; use a shorter prefix, e.g. 10.128.0.0/14")
-	OVNHostPrefix          = New("ovn-host-prefix", "must be between %d and %d for a /%d: the first block of a pool is never given out, and the router and the node have two addresses of each block")
+	OVNHostPrefix          = New("ovn-host-prefix", "must be between %d and %d for a /%d: the first block of a pool is never assigned, and the router and the node have two addresses of each block")
 	OVNIPsecMode           = New("ovn-ipsec-mode", "is not a mode of IPsec; use Disabled, External or Full")
 	OVNIPsecFull           = New("ovn-ipsec-full", "has settings of mode Full, and mode is %s; remove full, or set mode to Full")
 	OVNIPsecEncapsulation  = New("ovn-ipsec-encapsulation", "is neither Auto nor Always; use Auto, which wraps packets in UDP where an address is translated on the way")
@@ -37,21 +37,22 @@ var (
 	KubeProxyPositive     = New("kube-proxy-sync-period", "must be greater than 0s")
 	KubeProxyBindAddress  = New("kube-proxy-bind-address", "is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::")
 	KubeProxyNegative     = New("kube-proxy-sync-period", "is negative; write 0s or more")
-	KubeProxyAddressForm  = New("kube-proxy-bind-address", "is not in the usual form of an IP address; write it as %s")
+	KubeProxyAddressForm  = New("kube-proxy-bind-address", "is not the canonical form of an IP address; write it as %s")
 	KubeProxyBindFamily   = New("kube-proxy-bind-address", "is an %s address, and spec.clusterNetwork has no %s network, so that kube-proxy would serve no Service; write an address of the other family, or leave it out for all addresses")
 	KubeProxyUnknownFlag  = New("kube-proxy-unknown-flag", "unknown kube-proxy %s flag; %s")
 	KubeProxyOverride     = New("kube-proxy-override", "kube-proxy %s")
 	KubeProxyValue        = New("kube-proxy-value", "%s")
+	KubeProxyInterface    = New("kube-proxy-value", notInterface)
 	KubeProxyNoValue      = New("kube-proxy-value-count", "has no value; write one, or remove the argument")
 	KubeProxyManyValues   = New("kube-proxy-value-count", "are too many values; the flag takes one")
 	KubeProxySetTwice     = New("kube-proxy-set-twice", "contradicts %s; set it once, there")
 	KubeProxyPeriods      = New("kube-proxy-together", "is longer than the sync period, which is %s; write %s or less")
 	KubeProxyLocalMode    = New("kube-proxy-together", "detect-local-mode %s needs the argument %s too")
 	KubeProxyOnePerFamily = New("kube-proxy-together", "has several networks of one IP family; kube-proxy takes one network, or one of each family")
-	KubeProxyPrimary      = New("kube-proxy-together", "has primary beside other values; write either primary or networks")
+	KubeProxyPrimary      = New("kube-proxy-together", "has primary together with other values; write either primary or networks")
 	KubeProxyPools        = New("kube-proxy-cluster-pools", "spec.clusterNetwork has several pools of one IP family, and kube-proxy takes one; configure how it recognizes pods, "+
 		"for example detect-local-mode: [BridgeInterface] with pod-bridge-interface, or cluster-cidr with a network that contains all pools, or set spec.deployKubeProxy to false")
-	KubeProxyClusterCIDR = New("kube-proxy-cluster-cidr", "does not contain %s of spec.clusterNetwork, whose pods kube-proxy would take for clients outside of the cluster; write a network that contains it, or remove the argument")
+	KubeProxyClusterCIDR = New("kube-proxy-cluster-cidr", "does not contain %s of spec.clusterNetwork, whose pods kube-proxy would treat as clients outside the cluster; write a network that contains it, or remove the argument")
 	KubeProxyMode        = New("kube-proxy-mode", "does not work with network type %s; use %s")
 
 	WorkloadTwice         = New("workload-name", "is the name of spec.workloads[%d] already; merge the two")
@@ -106,7 +107,7 @@ var (
 
 const (
 	notNamespace = "cannot be the name of a namespace; use lower-case letters, digits and dashes, at most 63"
-	notInterface = "is not the name of a network interface: 1 to 15 letters without spaces and slashes"
+	notInterface = "is not the name of a network interface; use 1 to 15 characters, no spaces or slashes"
 )
 
 // smallForIPv6 is the sentence about an MTU that IPv6 does not work with.

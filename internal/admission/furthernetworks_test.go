@@ -54,7 +54,7 @@ func TestPodsThatCannotHaveTheirNetworksAreRefused(t *testing.T) {
 		{"... for another default network", "", "a", true, "further-networks-host-network"},
 		{"... for nothing", "[]", "", true, ""},
 		{"... without an annotation", "", "", true, ""},
-		{"a network of another namespace", "a," + "other/b@net1", "", false, "the network other/b is of another namespace, which spec.multiNetwork.namespaceIsolation of the Network does not allow; use one of " + ns + ", or of the namespaces default, "},
+		{"a network of another namespace", "a," + "other/b@net1", "", false, "the network other/b is in another namespace, which spec.multiNetwork.namespaceIsolation of the Network does not allow; use one of " + ns + ", or of the namespaces default, "},
 		{"... in JSON, which the daemon of the node reads", `[{"name":"b","namespace":"other"}]`, "", false, ""},
 		{"another default network", "", "a", false, ""},
 		{"... by its namespace", "", "openshift-multus/a", false, ""},

@@ -77,7 +77,7 @@ func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 	for phase, edits := range map[string][]edit{
 		"": {
 			{"a start", announce(1500, 1400), ""},
-			{"from is not what is applied", announce(1450, 1400), "spec.migration.mtu.network.from: 1450 is not the MTU that is applied; set it to 1500 (migration-mtu)"},
+			{"from is not what is applied", announce(1450, 1400), "spec.migration.mtu.network.from: 1450 is not the applied MTU; set it to 1500 (migration-mtu)"},
 			{"longer than links are", announce(1500, 8000), `spec.migration.mtu.network.to: "1500" -> "8000": is more than the MTU of the nodes' links, less the overhead of the network; use 1500 or less`},
 			{"a pool grows with it", both(announce(1500, 1400), grown), `spec.clusterNetwork: "10.244.0.0/16" -> "10.244.0.0/15": nothing else may change during an MTU migration`},
 			{"too short", announce(1500, 500), "spec.migration.mtu.network.to: 500 is out of range; it must be 576 to 65535"},
@@ -87,7 +87,7 @@ func TestMigrationIsValidatedAtAdmission(t *testing.T) {
 			{"a default that is written down", both(announce(1500, 1400), spelled), ""},
 		},
 		"routing": {
-			{"another target", announce(1500, 1300), `spec.migration.mtu.network: "1500 -> 1400" -> "1500 -> 1300": cannot be changed during a migration; remove spec.migration or exchange from and to to go back (change-during-migration)`},
+			{"another target", announce(1500, 1300), `spec.migration.mtu.network: "1500 -> 1400" -> "1500 -> 1300": cannot be changed during a migration; remove spec.migration, or swap from and to to roll back (change-during-migration)`},
 			{"the way back by exchanging both", announce(1400, 1500), ""},
 			{"the way back by removing it", away, ""},
 			{"removing it with the new MTU, which is not applied yet", both(away, mtu(1400)), "spec.defaultNetwork.flannelConfig.mtu"},

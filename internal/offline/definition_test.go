@@ -82,7 +82,7 @@ func TestNoSentenceNeedsGoOrCEL(t *testing.T) {
 		{"a mapping for a number", "hostPrefix: 24", "hostPrefix: {a: 1}", "spec.clusterNetwork[0].hostPrefix: must be a whole number without quotes"},
 		{"a name that is too long", "type: Flannel", "type: " + strings.Repeat("A", 64), "spec.defaultNetwork.type: may not be more than 63 bytes"},
 		{"a list of a wrong family", "[10.96.0.0/16]", "['fd02::/112']", `spec.serviceNetwork: ["fd02::/112"] spec.clusterNetwork`},
-		{"a network that is not built", "type: Flannel", "type: Kuryr", "is not built yet; use one of"},
+		{"a network that is not built", "type: Flannel", "type: Kuryr", "is not implemented yet; use one of"},
 		{"a tab", "  serviceNetwork", "\tserviceNetwork", "is indented with a tab, use spaces"},
 		{"a key that is written twice", "{type: Flannel}", "{type: Flannel}\n  serviceNetwork: []", `line 8: key "serviceNetwork" already set in map`},
 		{"a mapping for a list", "[10.96.0.0/16]", "{a: b}", "spec.serviceNetwork: a mapping is not allowed here; write a list"},

@@ -19,13 +19,35 @@ func lookupIn(spec *operatorv1.NetworkSpec) lookup {
 }
 
 // value returns the value of a field as plain JSON, or nil if there is none. Paths have the form
-// spec.clusterNetwork[0].cidr or spec.kubeProxyConfig.proxyArguments[proxy-mode][0].
+// spec.clusterNetwork[0].cidr or spec.kubeProxyConfig.proxyArguments[proxy-mode][0]. Mappings in it are not empty: encoding adds those of structs that are not set.
 func (l lookup) value(path string) any {
 	v := l.root
 	for path != "" && v != nil {
 		var step string
 		step, path = nextStep(path)
 		v = child(v, step)
+	}
+	return withoutEmpty(v)
+}
+
+// withoutEmpty returns plain JSON without the empty mappings inside of it.
+func withoutEmpty(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			inner = withoutEmpty(inner)
+			if m, ok := inner.(map[string]any); !ok || len(m) > 0 {
+				out[key] = inner
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = withoutEmpty(inner)
+		}
+		return out
 	}
 	return v
 }

@@ -47,6 +47,6 @@ type notBuilt struct{ thirdParty }
 func (n notBuilt) Traits() provider.Traits {
 	t := n.thirdParty.Traits()
 	t.GrowPools = false // only the administrator of a third-party network knows whether its pools can grow
-	t.NotBuilt = fmt.Sprintf("network type %s is not built yet", n.name)
+	t.NotBuilt = fmt.Sprintf("network type %s is not implemented yet", n.name)
 	return t
 }

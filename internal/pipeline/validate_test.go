@@ -88,7 +88,7 @@ func TestValidateReportsEachError(t *testing.T) {
 		{"too many pools for the type", podPools("10.0.0.0/16 24", "10.1.0.0/16 24"), "spec.clusterNetwork cluster-network-count", "has 2 entries; network type Flannel takes at most 1"},
 		{"no type", typed(""), "spec.defaultNetwork.type type-required", "is required; write one of Flannel, OVNKubernetes, or the name of a third-party network"},
 		{"a typing error", typed("OVNKubernets"), "spec.defaultNetwork.type unknown-type", `"OVNKubernets" is not known; did you mean OVNKubernetes? If you meant a third-party network, its name is too close to a built-in one; use another name`},
-		{"not built yet", typed("OpenShiftSDN"), "spec.defaultNetwork.type not-built", "network type OpenShiftSDN is not built yet; use one of Flannel, OVNKubernetes"},
+		{"not implemented yet", typed("OpenShiftSDN"), "spec.defaultNetwork.type not-built", "network type OpenShiftSDN is not implemented yet; use one of Flannel, OVNKubernetes"},
 		{"the settings of another network", func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{} }, "spec.defaultNetwork.ovnKubernetesConfig foreign-settings", "is set but type is Flannel; remove it, or set the type to OVNKubernetes"},
 		{"a provider's own rule", func(s *operatorv1.NetworkSpec) {
 			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(10))}
@@ -211,13 +211,19 @@ func TestRefusalsReadAsJSON(t *testing.T) {
 	if want := `spec.clusterNetwork[0].cidr: "10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14? (cidr-host-bits)`; r.Error() != want {
 		t.Errorf("%s", r)
 	}
+	r = refusalsFor(t, Input{Desired: spec(func(s *operatorv1.NetworkSpec) {
+		s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{MTU: new(uint32(1300))}
+	})}, Validate)
+	if raw, err := json.Marshal(r[0].New); string(raw) != `{"mtu":1300}` || err != nil {
+		t.Errorf("a value has %s, not only what was written: %v", raw, err)
+	}
 }
 
 // TestASecondFamilyThatANetworkDoesNotHaveIsRefusedWithTheWayOut: on a network in use, too, and besides what else is wrong.
 func TestASecondFamilyThatANetworkDoesNotHaveIsRefusedWithTheWayOut(t *testing.T) {
 	dual := spec(podPools("10.128.0.0/14 23", "fd01::/48 64"), services("172.30.0.0/16", "fd02::/112"))
 	for _, r := range refusalsFor(t, Input{Desired: dual, Applied: spec()}, Validate) {
-		if r.Rule == RuleIPv6 && r.Field == "spec.clusterNetwork" && strings.Contains(r.Message, "gives pods IPv4 addresses alone; leave the IPv6 networks out, here and in spec.serviceNetwork") {
+		if r.Rule == RuleIPv6 && r.Field == "spec.clusterNetwork" && strings.Contains(r.Message, "assigns pods IPv4 addresses only; remove the IPv6 networks here and in spec.serviceNetwork") {
 			return
 		}
 	}

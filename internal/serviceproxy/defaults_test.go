@@ -107,7 +107,7 @@ func TestSettingsNextToANetworkThatRunsKubeProxyItself(t *testing.T) {
 		{"all errors", proxysettings.Network(&osv1.ProxyConfig{IptablesSyncPeriod: "30", ProxyArguments: proxysettings.Args("proxy-mode=ipvs", "cluster-cidr=10.0.0.0/16")}), []string{
 			"iptablesSyncPeriod: kube-proxy-sync-period: has no unit; write 30s",
 			"proxyArguments[proxy-mode]: kube-proxy-mode: does not work with network type Example; use nftables or iptables",
-			"proxyArguments[cluster-cidr]: kube-proxy-cluster-cidr: does not contain 10.128.0.0/14 of spec.clusterNetwork, whose pods kube-proxy would take for clients outside of the cluster; write a network that contains it, or remove the argument"}},
+			"proxyArguments[cluster-cidr]: kube-proxy-cluster-cidr: does not contain 10.128.0.0/14 of spec.clusterNetwork, whose pods kube-proxy would treat as clients outside the cluster; write a network that contains it, or remove the argument"}},
 	} {
 		if diff := cmp.Diff(tc.want, complaints(tc.spec, own)); diff != "" {
 			t.Errorf("%s: %s", tc.why, diff)

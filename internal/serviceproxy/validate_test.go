@@ -39,7 +39,7 @@ func TestEachErrorIsNamedWithItsWayOut(t *testing.T) {
 		{"a CIDR is no address", osv1.ProxyConfig{BindAddress: "10.0.0.0/8"},
 			[]string{"bindAddress: kube-proxy-bind-address: is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::"}},
 		{"kube-proxy does not understand zones", osv1.ProxyConfig{BindAddress: "fe80::1%eth0"},
-			[]string{"bindAddress: kube-proxy-bind-address: is not in the usual form of an IP address; write it as fe80::1"}},
+			[]string{"bindAddress: kube-proxy-bind-address: is not the canonical form of an IP address; write it as fe80::1"}},
 		{"kube-proxy takes its family for that of the cluster", osv1.ProxyConfig{BindAddress: "::1"}, []string{"bindAddress: kube-proxy-bind-address: is an IPv6 address, " +
 			"and spec.clusterNetwork has no IPv6 network, so that kube-proxy would serve no Service; write an address of the other family, or leave it out for all addresses"}},
 		{"the same by the argument", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("bind-address=fd00::1")}, []string{"proxyArguments[bind-address]: kube-proxy-bind-address: " +
@@ -79,7 +79,7 @@ func TestEachErrorIsNamedWithItsWayOut(t *testing.T) {
 				"proxyArguments[masquerade-all][0]: kube-proxy-value: is neither true nor false",
 				"proxyArguments[nodeport-addresses][0]: kube-proxy-value: is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14, or write primary for the addresses of the Node object",
 				"proxyArguments[oom-score-adj][0]: kube-proxy-value: is not a whole number from -1000 to 1000",
-				"proxyArguments[pod-bridge-interface][0]: kube-proxy-value: is not the name of a network interface: 1 to 15 letters without spaces and slashes",
+				"proxyArguments[pod-bridge-interface][0]: kube-proxy-value: is not the name of a network interface; use 1 to 15 characters, no spaces or slashes",
 				"proxyArguments[proxy-mode][0]: kube-proxy-value: is none of nftables, iptables, ipvs",
 				"proxyArguments[vmodule][0]: kube-proxy-value: is not of the form pattern=level, for example proxier=4",
 			}},
@@ -102,7 +102,7 @@ func TestEachErrorIsNamedWithItsWayOut(t *testing.T) {
 		{"what kube-proxy refuses in lists", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=10.0.0.0/9,10.128.0.0/9", "nodeport-addresses=primary,10.0.0.0/8")},
 			[]string{
 				"proxyArguments[cluster-cidr]: kube-proxy-together: has several networks of one IP family; kube-proxy takes one network, or one of each family",
-				"proxyArguments[nodeport-addresses]: kube-proxy-together: has primary beside other values; write either primary or networks",
+				"proxyArguments[nodeport-addresses]: kube-proxy-together: has primary together with other values; write either primary or networks",
 			}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

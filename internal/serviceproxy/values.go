@@ -104,7 +104,7 @@ func parseCIDR(s string) (netip.Prefix, error) { return netaddr.ParseCIDR(s) }
 // slashes.
 func parseName(s string) (string, error) {
 	if s == "" || len(s) > 15 || strings.ContainsAny(s, "/ \t\n") {
-		return "", fmt.Errorf("is not the name of a network interface: 1 to 15 letters without spaces and slashes")
+		return "", &problem{rules.KubeProxyInterface, nil}
 	}
 	return s, nil
 }

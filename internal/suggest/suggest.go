@@ -3,12 +3,16 @@
 // It is pure.
 package suggest
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Closest returns the candidate with the smallest Distance to a word, ignoring case, and whether there is one within the
-// limit. Of several equally close ones it returns the first.
+// limit and at most half the letters of the word, rounded up: v is no correction of foo. Of several equally close ones it returns the first.
 func Closest(word string, candidates []string, limit int) (string, bool) {
 	best, found := "", false
+	limit = min(limit, (utf8.RuneCountInString(word)+1)/2)
 	for _, c := range candidates {
 		if d, ok := Distance(strings.ToLower(word), strings.ToLower(c), limit); ok {
 			best, found = c, true

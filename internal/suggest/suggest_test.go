@@ -51,4 +51,7 @@ func TestClosest(t *testing.T) {
 	if got, _ := Closest("flag-x", []string{"flag-a", "flag-b"}, 2); got != "flag-a" {
 		t.Errorf("the first of equally close ones is %q", got)
 	}
+	if got, ok := Closest("foo", []string{"v"}, 3); ok {
+		t.Errorf("%q has no letter of foo", got)
+	}
 }

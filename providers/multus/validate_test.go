@@ -69,7 +69,7 @@ func TestErrorsInAdditionalNetworks(t *testing.T) {
 		{"macvlan words", []osv1.AdditionalNetworkDefinition{macvlan(osv1.SimpleMacvlanConfig{Mode: "Hub", Master: "not/an/interface", IPAMConfig: &osv1.IPAMConfig{Type: "Dynamic"}})},
 			[]string{
 				"[0].simpleMacvlanConfig.mode: simple-macvlan: invalid Macvlan mode: Hub; use Bridge, Private, VEPA or Passthru",
-				"[0].simpleMacvlanConfig.master: simple-macvlan: is not the name of a network interface: 1 to 15 letters without spaces and slashes",
+				"[0].simpleMacvlanConfig.master: simple-macvlan: is not the name of a network interface; use 1 to 15 characters, no spaces or slashes",
 				"[0].simpleMacvlanConfig.ipamConfig.type: simple-macvlan-ipam: invalid IPAM type: Dynamic; use DHCP or Static",
 			}},
 		{"addresses that no one reads", []osv1.AdditionalNetworkDefinition{macvlan(osv1.SimpleMacvlanConfig{IPAMConfig: &osv1.IPAMConfig{Type: "DHCP", StaticIPAMConfig: &osv1.StaticIPAMConfig{}}})},

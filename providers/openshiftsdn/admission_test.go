@@ -245,7 +245,7 @@ func TestOldSpellingsOfEgressNetworkPoliciesHaveAWarning(t *testing.T) {
 		want  string
 	}{
 		{"as it is to be written", []string{"203.0.113.0/24", "0.0.0.0/0", "203.0.113.7/32"}, ""},
-		{"host bits", []string{"203.0.113.7/24"}, "203.0.113.7/24 is read as 203.0.113.0/24; write it so (egressnetworkpolicy-host-bits)"},
+		{"host bits", []string{"203.0.113.7/24"}, "203.0.113.7/24 is read as 203.0.113.0/24; write that (egressnetworkpolicy-host-bits)"},
 		{"everything as it was once written", []string{"10.0.0.1/8", "0.0.0.0/32"}, "10.0.0.1/8 is read as 10.0.0.0/8, 0.0.0.0/32 is read as 0.0.0.0/0"},
 	} {
 		g.warned.take()
@@ -292,7 +292,7 @@ func (g guarded) patch(t *testing.T, by client.Client, o client.Object, body str
 // TestTenantsCannotWritePodEndpoints: by a NodePort with such an endpoint, they would reach the pods of others.
 func TestTenantsCannotWritePodEndpoints(t *testing.T) {
 	g := newGuarded(t)
-	const refusal = "10.129.0.7 is inside the network of pods or Services (10.128.0.0/14, 172.30.0.0/16), and only those write such endpoints who may create "
+	const refusal = "10.129.0.7 is inside the network of pods or Services (10.128.0.0/14, 172.30.0.0/16), and only users who may create "
 	for _, tc := range []struct {
 		why    string
 		by     client.Client

@@ -20,9 +20,9 @@ func TestUnsupportedTypeSetsAConditionAndInstallsNothing(t *testing.T) {
 	for _, row := range []struct{ networkType, want string }{
 		{"Flanel", "did you mean Flannel?"},
 		{"flannell", "did you mean Flannel?"},
-		{"Kuryr", "not built yet"},
-		{"Nuage", "not built yet"},
-		{"Contiv", "not built yet"},
+		{"Kuryr", "not implemented yet"},
+		{"Nuage", "not implemented yet"},
+		{"Contiv", "not implemented yet"},
 	} {
 		apply(t, strings.Replace(sample(t, "network-flannel.yaml"), "type: Flannel", "type: "+row.networkType, 1))
 		kit.Eventually(t, time.Minute, row.networkType+" is refused", func(ctx context.Context) error {

@@ -2,13 +2,9 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -160,21 +156,11 @@ func (d *daemon) snapshotLocked() snapshot {
 func (d *daemon) load() error {
 	known, _, err := agent.LoadState[map[string]uint32](vnidFile(d.Config))
 	d.known = known
-	text, flowsErr := os.ReadFile(flowsFile(d.Config))
-	if errors.Is(flowsErr, fs.ErrNotExist) {
-		return err
-	}
-	if flowsErr != nil {
-		return errors.Join(err, fmt.Errorf("read flows: %w", flowsErr))
-	}
-	var kept savedFlows
-	if err := json.Unmarshal(text, &kept); err != nil {
-		return fmt.Errorf("decode flows: %w", err)
-	}
-	if kept.Mode == d.Config.Mode && kept.VXLANPort == d.Config.VXLANPort {
+	kept, found, flowsErr := agent.LoadState[savedFlows](flowsFile(d.Config))
+	if found && kept.Mode == d.Config.Mode && kept.VXLANPort == d.Config.VXLANPort {
 		d.keeper.Set(openflow.Verbatim(kept.Flows))
 	}
-	return err
+	return errors.Join(err, flowsErr)
 }
 
 // savedFlows is the content of the flows file: the last flows and the settings that they depend on.
