@@ -116,9 +116,9 @@ fuzz: ## Every fuzz target for FUZZTIME (20s) each
 bench: deps test-assets images ## Every benchmark beside what it is compared with, also those in the lab; BENCH="-table FILE"; NETWORK=TYPE: those in the lab, on one network
 	@go run ./hack/bench $(BENCH) $(if $(NETWORK),e2e/bench)
 
-conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab; FOCUS=RE SKIP=RE choose others
+conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab; FOCUS=RE SKIP=RE choose others; KILL=NAMESPACE/DAEMONSET is killed every 30 s
 	@cd e2e && go run ./cmd/lab-demo
-	@$(LAB) conformance $(if $(FOCUS),--focus '$(FOCUS)') $(if $(SKIP),--skip '$(SKIP)')
+	@$(LAB) conformance $(if $(FOCUS),--focus '$(FOCUS)') $(if $(SKIP),--skip '$(SKIP)') $(if $(KILL),--kill '$(KILL)')
 
 ##@ Set-up
 deps: ## Debian packages that the tests need

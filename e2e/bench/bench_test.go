@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/perf"
 )
 
@@ -53,7 +54,7 @@ const cniPods = 100
 // BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, beside the plugins of flannel called directly in
 // the same run.
 func BenchmarkCNI(b *testing.B) {
-	file := podsFile{Pods: waitingPods(b, lab.Namespace(b), cniPods, nil)}.write(b, "netbench-pods.json")
+	file := podsFile{Pods: waitingPods(b, lab.Namespace(b), cniPods, func(int) (string, []map[string]any) { return "", nil })}.write(b, "netbench-pods.json")
 	warmUp(b, file)
 	for _, parallel := range []int{1, 10, cniPods} {
 		b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
@@ -80,13 +81,17 @@ func warmUp(b *testing.B, file string) {
 func chainPlugins() string { return "--chain=" + filepath.Join(lab.Root, "_output/lab/bin") }
 
 // waitingPods creates pods on worker-0 that wait for a ConfigMap that does not exist, and returns them. Networks know them like other pods, but the
-// kubelet does not attach them.
-func waitingPods(b *testing.B, ns string, count int, annotations map[string]string) []podsFileEntry {
+// kubelet does not attach them. networks returns the annotation of the pod with a number, which requests its further networks, and the values of
+// capabilities with which the plugins of each are invoked.
+func waitingPods(b *testing.B, ns string, count int, networks func(i int) (annotation string, capabilities []map[string]any)) []podsFileEntry {
 	b.Helper()
 	var pods []podsFileEntry
 	for i := range count {
 		pod := kit.ServerPod(ns, fmt.Sprintf("p%d", i), "worker-0", nil)
-		pod.Annotations = annotations
+		annotation, capabilities := networks(i)
+		if annotation != "" {
+			pod.Annotations = map[string]string{wire.AnnotationNetworks: annotation}
+		}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "missing", MountPath: "/missing"}}
 		pod.Spec.Volumes = []corev1.Volume{{Name: "missing", VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "missing"}},
@@ -94,7 +99,7 @@ func waitingPods(b *testing.B, ns string, count int, annotations map[string]stri
 		if err := lab.Client.Create(b.Context(), pod); err != nil {
 			b.Fatal(err)
 		}
-		pods = append(pods, podsFileEntry{ns, pod.Name, string(pod.UID)})
+		pods = append(pods, podsFileEntry{ns, pod.Name, string(pod.UID), annotation, capabilities})
 	}
 	// The pods must not remain on the node during the next benchmark.
 	b.Cleanup(func() {
@@ -110,13 +115,15 @@ func waitingPods(b *testing.B, ns string, count int, annotations map[string]stri
 // podsFile describes pods for netbench.
 type podsFile struct {
 	Pods []podsFileEntry
-	// Annotation, Plugins, Kubeconfig and Server are those of pods with further networks.
-	Annotation         string
-	Plugins            []map[string]any
+	// Lists, Kubeconfig and Server are those of pods with further networks.
+	Lists              []json.RawMessage
 	Kubeconfig, Server string
 }
 
-type podsFileEntry struct{ Namespace, Name, UID string }
+type podsFileEntry struct {
+	Namespace, Name, UID, Annotation string
+	Runtime                          []map[string]any
+}
 
 // write writes the file, until the benchmark ends, and returns its path.
 func (p podsFile) write(b *testing.B, name string) string {

@@ -53,6 +53,7 @@ func BenchmarkChange(b *testing.B) {
 				}
 			}
 		}
+		b.ReportMetric(float64(*others), "others")
 		r.report(b, "answered", "watch", "watch-slice")
 	})
 	b.Run("policy", func(b *testing.B) {
@@ -67,6 +68,7 @@ func BenchmarkChange(b *testing.B) {
 				}
 			}
 		}
+		b.ReportMetric(float64(*others), "others")
 		r.report(b, "blocked", "watch-blocked", "answered", "watch-answered")
 	})
 }
@@ -96,7 +98,6 @@ func (c changes) add(what string, d time.Duration) { c[what] = append(c[what], d
 
 func (c changes) report(b *testing.B, order ...string) {
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(*others), "others")
 	for _, what := range order {
 		took := c[what]
 		slices.Sort(took)
@@ -108,7 +109,11 @@ func (c changes) report(b *testing.B, order ...string) {
 // change has the pods of BenchmarkChange, and what observes them.
 type change struct {
 	namespace string
-	server    *corev1.Pod
+	// server is the pod that Services select, and address the address and port of a server to which policies apply.
+	server  *corev1.Pod
+	address string
+	// policyFor returns a policy that allows ingress to that server from peers only; without peers it denies all.
+	policyFor func(name string, peers ...networkingv1.NetworkPolicyPeer) (client.Object, error)
 	probe     *prober
 	// services, slices and policies are the times at which bare watches received objects.
 	services, slices, policies *arrivals
@@ -136,6 +141,10 @@ func newChange(b *testing.B) *change {
 		return pod
 	}
 	c.server = run("server", "worker-1")
+	c.address = net.JoinHostPort(c.server.Status.PodIP, "8080")
+	c.policyFor = func(name string, peers ...networkingv1.NetworkPolicyPeer) (client.Object, error) {
+		return policy(c.namespace, name, c.server.Labels, peers...), nil
+	}
 	from := run("client", "worker-0")
 	createOthers(b)
 	var err error
@@ -263,44 +272,46 @@ func (c *change) service(ctx context.Context, r changes) error {
 	return lab.Client.Delete(ctx, s)
 }
 
-// policy creates a NetworkPolicy that denies all connections to the server, and then one that allows those of the client, and deletes both.
+// policy creates a policy that denies all connections to the server, and then one that allows those of the client, and deletes both.
 func (c *change) policy(ctx context.Context, r changes) error {
-	address := net.JoinHostPort(c.server.Status.PodIP, "8080")
-	if _, err := c.probe.await("answered", address); err != nil {
-		return fmt.Errorf("without a NetworkPolicy: %w", err)
+	if _, err := c.probe.await("answered", c.address); err != nil {
+		return fmt.Errorf("without a policy: %w", err)
 	}
-	deny := policy(c.namespace, c.name("deny"), c.server.Labels)
-	allow := policy(c.namespace, c.name("allow"), c.server.Labels,
-		networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{role: "client"}}})
-	if err := c.effect(ctx, deny, "blocked", address, r); err != nil {
+	deny, err := c.effect(ctx, "blocked", r)
+	if err != nil {
 		return err
 	}
-	if err := c.effect(ctx, allow, "answered", address, r); err != nil {
+	allow, err := c.effect(ctx, "answered", r, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{role: "client"}}})
+	if err != nil {
 		return err
 	}
 	return errors.Join(lab.Client.Delete(ctx, deny), lab.Client.Delete(ctx, allow))
 }
 
-// effect creates a NetworkPolicy and measures until it has an outcome.
-func (c *change) effect(ctx context.Context, p *networkingv1.NetworkPolicy, outcome, address string, r changes) error {
-	if err := c.probe.begin(outcome, address); err != nil {
-		return err
+// effect creates a policy and measures until it has an outcome.
+func (c *change) effect(ctx context.Context, outcome string, r changes, peers ...networkingv1.NetworkPolicyPeer) (client.Object, error) {
+	p, err := c.policyFor(c.name("policy"), peers...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.probe.begin(outcome, c.address); err != nil {
+		return nil, err
 	}
 	start := time.Now()
 	if err := lab.Client.Create(ctx, p); err != nil {
-		return err
+		return nil, err
 	}
 	at, err := c.probe.result()
 	if err != nil {
-		return fmt.Errorf("NetworkPolicy %s: %w", p.Name, err)
+		return nil, fmt.Errorf("policy %s: %w", p.GetName(), err)
 	}
-	seen, err := c.policies.of(ctx, p.Name)
+	seen, err := c.policies.of(ctx, p.GetName())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.add(outcome, at.Sub(start))
 	r.add("watch-"+outcome, seen.Sub(start))
-	return nil
+	return p, nil
 }
 
 // arrivals are the times at which a watch first received objects.

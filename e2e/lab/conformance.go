@@ -19,6 +19,8 @@ const NetworkConformance = `\[sig-network\].*\[Conformance\]`
 // ConformanceOptions select tests by regular expressions on their names.
 type ConformanceOptions struct {
 	Focus, Skip string
+	// Kill, if not nil, is the DaemonSet whose containers are killed every 30 seconds while the tests run.
+	Kill *DaemonSet
 }
 
 // interruptTimeout is the time limit for the cleanup of interrupted tests.
@@ -28,7 +30,7 @@ const interruptTimeout = time.Minute
 // the network namespace of the first control-plane node, from which all nodes and
 // pods are reachable. It prints one line per test and the summary; the whole
 // output and the JUnit report are stored in the layout's conformance directory.
-// Failed tests result in an error.
+// Failed tests result in an error, and so do kills that did not happen.
 func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	var programs []string
 	for _, c := range component.Conformance() {
@@ -54,7 +56,7 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	}
 	defer log.Close()
 	p := newProgress(l.host.Out)
-	err = l.runConformance(ctx, o, dir, io.MultiWriter(log, p))
+	err = l.withKills(ctx, o.Kill, func() error { return l.runConformance(ctx, o, dir, io.MultiWriter(log, p)) })
 	if err == nil && p.done == 0 {
 		err = fmt.Errorf("no test matches %q", o.Focus)
 	}

@@ -12,6 +12,8 @@ type comparison struct {
 	what            string
 	// goal is the limit for the figure; -1 is none.
 	goal float64
+	// times, if not 0, has the goal as a multiple of the figure to compare with.
+	times float64
 	// other is the figure to compare with, 0 is none; otherUnit is a unit of the same run to compare with instead.
 	other     float64
 	otherUnit string
@@ -99,11 +101,49 @@ func labFigures() []comparison {
 		}
 	}
 	all = append(all, comparison{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, otherUnit: "floor-del-p50-ms", whose: byHand})
-	return slices.Concat(all, changeFigures(), trafficFigures())
+	return slices.Concat(all, furtherFigures(), changeFigures(), trafficFigures())
 }
 
 // byHand is the floor of additions and deletions of pod networks: bridge with host-local, and portmap.
 const byHand = sameRun + ", standard plugins by hand"
+
+// furtherFigures are of pods that ask for further networks, and of those that do not while further networks are served.
+func furtherFigures() []comparison {
+	const (
+		plain = sameRun + ", the default network by libcni"
+		floor = sameRun + ", the same plugins by libcni and one write to the API"
+	)
+	var all []comparison
+	for _, at := range []struct{ parallel, what string }{{"1", ""}, {"10", ", 10 at once"}, {"100", ", 100 at once"}} {
+		name, what := "FurtherNetworks/networks=0/parallel="+at.parallel, ", no further network"+at.what
+		all = append(all,
+			comparison{benchmark: name, unit: "add-p50-ms", what: "CNI ADD" + what + ", p50", goal: none, times: 1.4, otherUnit: "plain-add-p50-ms", whose: plain},
+			comparison{benchmark: name, unit: "add-p99-ms", what: "CNI ADD" + what + ", p99", goal: none, times: 1.5, otherUnit: "plain-add-p99-ms", whose: plain},
+			comparison{benchmark: name, unit: "del-p50-ms", what: "CNI DEL" + what + ", p50", goal: none, times: 1.3, otherUnit: "plain-del-p50-ms", whose: plain})
+		for _, with := range []struct {
+			networks, what string
+			times          float64
+		}{{"1", ", 1 further network", 2.5}, {"2", ", 2 further networks", 3.5}} {
+			name, what := "FurtherNetworks/networks="+with.networks+"/parallel="+at.parallel, with.what+at.what
+			all = append(all,
+				comparison{benchmark: name, unit: "add-p50-ms", what: "CNI ADD" + what + ", p50", goal: none, times: 1.3, otherUnit: "floor-add-p50-ms", whose: floor},
+				comparison{benchmark: name, unit: "add-p99-ms", what: "CNI ADD" + what + ", p99", goal: none, times: 1.3, otherUnit: "floor-add-p99-ms", whose: floor},
+				comparison{benchmark: name, unit: "add-p50-ms", what: "that p50, beside the default network", goal: none, times: with.times, otherUnit: "plain-add-p50-ms", whose: plain},
+				comparison{benchmark: name, unit: "del-p50-ms", what: "CNI DEL" + what + ", p50", goal: none, times: 1.3, otherUnit: "floor-del-p50-ms", whose: floor})
+		}
+	}
+	return append(all,
+		comparison{benchmark: "FurtherAddresses", unit: "whereabouts-p50-ms", what: "CNI ADD, 1 further network, whereabouts, 100 at once, p50", goal: none, times: 2,
+			otherUnit: "static-p50-ms", whose: sameRun + ", static addresses"},
+		comparison{benchmark: "FurtherAddresses", unit: "whereabouts-p99-ms", what: "CNI ADD, 1 further network, whereabouts, 100 at once, p99", goal: none, times: 2,
+			otherUnit: "static-p99-ms", whose: sameRun + ", static addresses"},
+		comparison{benchmark: "FurtherMemory", unit: "rest-MB", what: "daemon for further networks, resident, at rest", goal: none},
+		comparison{benchmark: "FurtherMemory", unit: "peak-MB", what: "that, at most, 200 pods with a further network at once", goal: 64 << 20 / 1e6},
+		comparison{benchmark: "FurtherPolicy", unit: "blocked-p99-ms", what: "a MultiNetworkPolicy, written until a connection is blocked, p99", goal: none,
+			otherUnit: "watch-blocked-p99-ms", whose: sameRun + ", bare watch"},
+		comparison{benchmark: "FurtherPolicy", unit: "answered-p99-ms", what: "a MultiNetworkPolicy, written until a connection is allowed, p99", goal: none,
+			otherUnit: "watch-answered-p99-ms", whose: sameRun + ", bare watch"})
+}
 
 // changeFigures are of changes among 500 other Services and NetworkPolicies.
 func changeFigures() []comparison {

@@ -62,6 +62,8 @@ func TestResultsAreComparedWithGoalsAndPeers(t *testing.T) {
 	for _, c := range []struct{ why, line, want string }{
 		{"a goal that is reached", "BenchmarkOperator/field-changed-2 1 93 p99-ms", "| 93 ms | 150 ms | 28 s, peer | 301 × |"},
 		{"a goal that is missed is marked", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
+		{"a goal that is a multiple", "BenchmarkFurtherNetworks/networks=0/parallel=1-2 1 14 add-p50-ms 10 plain-add-p50-ms", "| 14 ms | 1.4 times | 10 ms, same run, the default network by libcni | 0.71 × |"},
+		{"one that is missed", "BenchmarkFurtherNetworks/networks=0/parallel=1-2 1 15.1 add-p99-ms 10 plain-add-p99-ms", "| 15.1 ms | 1.5 times, **missed** |"},
 		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | ∞ |"},
 		{"the other figure comes from the same run", "BenchmarkPodToPodAcrossNodes/one-CPU-2 1 15 pod-rtt-us 10 node-rtt-us", "| 15 µs | - | 10 µs, same run, nodes | 0.67 × |"},
 		{"a figure that a benchmark did not report is named", "BenchmarkOperator/restart-2 1 5 writes", "| not reported |"},

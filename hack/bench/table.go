@@ -56,13 +56,6 @@ func (c comparison) row(r result, byName map[string]result) string {
 	if !ok {
 		return fmt.Sprintf("| %s | not reported | | | |\n", c.what)
 	}
-	goal := "-"
-	if c.goal != none {
-		goal = figure(c.goal, c.unit)
-		if measured > c.goal && !c.more || measured < c.goal && c.more {
-			goal += ", **missed**"
-		}
-	}
 	other, beside := c.other, "-"
 	if c.otherUnit != "" {
 		from := r
@@ -70,6 +63,16 @@ func (c comparison) row(r result, byName map[string]result) string {
 			from = byName[c.otherBenchmark]
 		}
 		other = from.figures[c.otherUnit]
+	}
+	goal, limit := "-", c.goal
+	switch {
+	case c.times != 0:
+		goal, limit = short(c.times)+" times", c.times*other
+	case c.goal != none:
+		goal = figure(c.goal, c.unit)
+	}
+	if goal != "-" && (measured > limit && !c.more || measured < limit && c.more) {
+		goal += ", **missed**"
 	}
 	if other != 0 {
 		beside = figure(other, c.unit) + ", " + c.whose

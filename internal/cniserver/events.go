@@ -9,10 +9,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	clientevents "k8s.io/client-go/tools/events"
+
+	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 const (
-	// reasonFailed and actionAdd are the reason and the action of events on pods that could not be attached.
+	// reasonFailed and actionAdd are the reason and the verb of events on pods that could not be attached.
 	reasonFailed = "ErrorAddingPodToNetwork"
 	actionAdd    = "AddPodToNetwork"
 )
@@ -36,5 +39,5 @@ func (e *Events) Failed(pod Pod, err error) {
 		return
 	}
 	e.recorder.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}, nil,
-		corev1.EventTypeWarning, reasonFailed, actionAdd, "%s", err)
+		corev1.EventTypeWarning, reasonFailed, eventaction.Of(actionAdd, err.Error()), "%s", phrase.Note(err.Error()))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // Problem is an error in an object.
@@ -63,7 +63,7 @@ func (r *Reporter) Report(about agent.Topic, all []Problem) {
 		}
 		id := identity{object.GetUID(), p.Reason, p.Message}
 		if !now[id] && !r.known[about][id] {
-			r.recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, p.Reason, eventaction.Of("Validate", p.Message), "%s", shortened(p.Message))
+			r.recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, p.Reason, eventaction.Of("Validate", p.Message), "%s", phrase.Note(p.Message))
 			r.log.Warn("problem detected", "about", string(about), "object", fmt.Sprintf("%T/%s", p.Object, object.GetName()), "reason", p.Reason, "message", p.Message)
 		}
 		now[id] = true
@@ -80,15 +80,4 @@ func (r *Reporter) Count() int {
 		n += len(all)
 	}
 	return n
-}
-
-// mostNote is how many bytes the API server takes as the text of an event.
-const mostNote = 1024
-
-func shortened(text string) string {
-	const more = " ..."
-	if len(text) <= mostNote {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostNote-len(more)], "") + more
 }

@@ -29,5 +29,17 @@ func First(lines []string, most int) []string {
 	return lines
 }
 
+// maxNote is the length in bytes that the API server allows for the note of an event.
+const maxNote = 1024
+
+// Note returns a text that can be the note of an event. A longer one ends with an ellipsis.
+func Note(text string) string {
+	const ellipsis = "..."
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-len(ellipsis)], "") + ellipsis
+}
+
 // More formats the number of omitted entries: "and 3 more". It is for lists that are not texts or are printed line by line.
 func More(count int) string { return fmt.Sprintf("and %d more", count) }

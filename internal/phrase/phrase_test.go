@@ -29,3 +29,16 @@ func TestListsInSentences(t *testing.T) {
 		}
 	}
 }
+
+func TestNotesOfEventsAreShortEnough(t *testing.T) {
+	for _, row := range []struct{ why, text, want string }{
+		{"empty", "", ""},
+		{"as long as the API server takes", strings.Repeat("a", maxNote), strings.Repeat("a", maxNote)},
+		{"longer", strings.Repeat("a", maxNote+1), strings.Repeat("a", maxNote-3) + "..."},
+		{"a letter of two bytes at the limit", "a" + strings.Repeat("ü", maxNote), "a" + strings.Repeat("ü", maxNote/2-2) + "..."},
+	} {
+		if got := Note(row.text); got != row.want {
+			t.Errorf("%s: %d bytes, %q", row.why, len(got), got)
+		}
+	}
+}

@@ -24,6 +24,15 @@ type plugin struct {
 
 // newPlugin reads the node's configuration. The plugins of the floor are in the directory chain.
 func newPlugin(p *pods, chain string) (*plugin, error) {
+	list, err := nodeConfig()
+	if err != nil {
+		return nil, err
+	}
+	return &plugin{cni: libcni.NewCNIConfig([]string{pluginDir}, nil), list: list, pods: p, floor: newDirect(chain)}, nil
+}
+
+// nodeConfig reads the configuration that a container runtime uses: the first one by name.
+func nodeConfig() (*libcni.NetworkConfigList, error) {
 	files, err := libcni.ConfFiles("/etc/cni/net.d", []string{".conflist"})
 	if err != nil {
 		return nil, err
@@ -31,16 +40,7 @@ func newPlugin(p *pods, chain string) (*plugin, error) {
 	if len(files) == 0 {
 		return nil, errors.New("the node has no CNI configuration")
 	}
-	slices.Sort(files)
-	list, err := libcni.ConfListFromFile(files[0])
-	if err != nil {
-		return nil, err
-	}
-	floor, err := newDirect(p, chain)
-	if err != nil {
-		return nil, err
-	}
-	return &plugin{cni: libcni.NewCNIConfig([]string{pluginDir}, nil), list: list, pods: p, floor: floor}, nil
+	return libcni.ConfListFromFile(slices.Min(files))
 }
 
 func nsPath(name string) string { return filepath.Join("/run/netns", name) }
@@ -69,15 +69,11 @@ type cniResult struct {
 
 // measure adds and deletes the networks of all pods, parallel at a time, first with libcni and then with direct invocations.
 func (p *plugin) measure(ctx context.Context, parallel int) (r cniResult, err error) {
-	spaces := make([]ns.NetNS, len(p.pods.Pods))
-	for i := range spaces {
-		n, err := testutils.NewNS()
-		if err != nil {
-			return cniResult{}, err
-		}
-		spaces[i] = n
-		defer func() { _ = testutils.UnmountNS(n) }()
+	spaces, remove, err := newSpaces(len(p.pods.Pods))
+	if err != nil {
+		return cniResult{}, err
 	}
+	defer remove()
 	attach := func(ctx context.Context, i int, path string) error {
 		_, err := p.cni.AddNetworkList(ctx, p.list, p.pods.runtimeConf(i, path))
 		return err
@@ -93,27 +89,46 @@ func (p *plugin) measure(ctx context.Context, parallel int) (r cniResult, err er
 	return r, errors.Join(err, p.floor.remove())
 }
 
+// newSpaces creates network namespaces, which remove deletes.
+func newSpaces(count int) (spaces []ns.NetNS, remove func(), err error) {
+	remove = func() {
+		for _, n := range spaces {
+			_ = testutils.UnmountNS(n)
+		}
+	}
+	for range count {
+		n, err := testutils.NewNS()
+		if err != nil {
+			remove()
+			return nil, nil, err
+		}
+		spaces = append(spaces, n)
+	}
+	return spaces, remove, nil
+}
+
 // operation adds or deletes the network of the pod with a number.
 type operation func(ctx context.Context, i int, path string) error
 
 // addAndDelete adds a network to each namespace, parallel at a time, and then deletes all of them, also those whose ADD failed.
 func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, detach operation) (add, del latency, err error) {
-	timed := func(f operation) (latency, error) {
-		took := make([]time.Duration, len(spaces))
-		g, ctx := errgroup.WithContext(ctx)
-		g.SetLimit(parallel)
-		for i, n := range spaces {
-			g.Go(func() error {
-				start := time.Now()
-				err := f(ctx, i, n.Path())
-				took[i] = time.Since(start)
-				return err
-			})
-		}
-		err := g.Wait()
-		return distribution(took), err
+	added, addErr := timed(ctx, spaces, parallel, attach)
+	deleted, delErr := timed(ctx, spaces, parallel, detach)
+	return distribution(added), distribution(deleted), errors.Join(addErr, delErr)
+}
+
+// timed calls an operation for each namespace, parallel at a time, and returns how long each call took.
+func timed(ctx context.Context, spaces []ns.NetNS, parallel int, f operation) ([]time.Duration, error) {
+	took := make([]time.Duration, len(spaces))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, n := range spaces {
+		g.Go(func() error {
+			start := time.Now()
+			err := f(ctx, i, n.Path())
+			took[i] = time.Since(start)
+			return err
+		})
 	}
-	add, err = timed(attach)
-	del, delErr := timed(detach)
-	return add, del, errors.Join(err, delErr)
+	return took, g.Wait()
 }

@@ -25,60 +25,40 @@ const floorBridge = "netbench0"
 // its configuration on standard input, without libcni, cache or validation. Its duration is the minimum that an ADD can take with
 // standard plugins. It has a bridge and addresses of its own, so that it runs on a node with any network.
 type direct struct {
-	pods *pods
-	// dir is the directory of the plugins; those of further networks are in pluginDir.
+	// dir is the directory of the plugins.
 	dir     string
 	plugins []map[string]any
-	// write, if not nil, sends the API request by which an ADD with further networks stores its result in the pod.
-	write func(ctx context.Context, id string) error
 }
 
-// newDirect returns the floor for pods, with the plugins in a directory.
-func newDirect(p *pods, dir string) (*direct, error) {
-	write, err := p.writer()
-	if err != nil {
-		return nil, err
-	}
-	return &direct{pods: p, dir: dir, write: write, plugins: []map[string]any{
+// newDirect returns the floor with the plugins in a directory.
+func newDirect(dir string) *direct {
+	return &direct{dir: dir, plugins: []map[string]any{
 		{
 			"type": "bridge", "bridge": floorBridge, "isGateway": true, "isDefaultGateway": true, "forceAddress": true, "hairpinMode": true, "mtu": 1500,
 			// The addresses are those that are reserved for benchmarks.
 			"ipam": map[string]any{"type": "host-local", "ranges": [][]map[string]string{{{"subnet": "198.18.0.0/16"}}}},
 		},
 		{"type": "portmap"},
-	}}, nil
+	}}
 }
 
-// attach invokes ADD of each plugin with the result of the previous one, and then of each further network, on the interfaces net1, net2, and so on.
+// attach invokes ADD of each plugin with the result of the previous one.
 func (p *direct) attach(ctx context.Context, i int, path string) error {
 	var result json.RawMessage
 	for _, plugin := range p.plugins {
-		out, err := p.call(ctx, p.dir, "ADD", sandbox(i), path, "eth0", plugin, result)
+		out, err := p.call(ctx, "ADD", sandbox(i), path, plugin, result)
 		if err != nil {
 			return err
 		}
 		result = out
 	}
-	for n, plugin := range p.pods.Plugins {
-		if _, err := p.call(ctx, pluginDir, "ADD", sandbox(i), path, fmt.Sprintf("net%d", n+1), plugin, nil); err != nil {
-			return err
-		}
-	}
-	if p.write == nil {
-		return nil
-	}
-	return p.write(ctx, sandbox(i))
+	return nil
 }
 
 // detach invokes DEL of each plugin in reverse order.
 func (p *direct) detach(ctx context.Context, i int, path string) error {
-	for n, plugin := range slices.Backward(p.pods.Plugins) {
-		if _, err := p.call(ctx, pluginDir, "DEL", sandbox(i), path, fmt.Sprintf("net%d", n+1), plugin, nil); err != nil {
-			return err
-		}
-	}
 	for _, plugin := range slices.Backward(p.plugins) {
-		if _, err := p.call(ctx, p.dir, "DEL", sandbox(i), path, "eth0", plugin, nil); err != nil {
+		if _, err := p.call(ctx, "DEL", sandbox(i), path, plugin, nil); err != nil {
 			return err
 		}
 	}
@@ -97,7 +77,7 @@ func (p *direct) remove() error {
 	return netlink.LinkDel(link)
 }
 
-func (p *direct) call(ctx context.Context, dir, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
+func (p *direct) call(ctx context.Context, command, id, path string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
 	kind, _ := plugin["type"].(string)
 	conf := map[string]any{"cniVersion": "1.0.0", "name": floorBridge}
 	maps.Copy(conf, plugin)
@@ -108,8 +88,8 @@ func (p *direct) call(ctx context.Context, dir, command, id, path, device string
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, kind))
-	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME="+device, "CNI_PATH="+dir)
+	cmd := exec.CommandContext(ctx, filepath.Join(p.dir, kind))
+	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME=eth0", "CNI_PATH="+p.dir)
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.Output()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
@@ -19,29 +18,29 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// sandboxes is the prefix of the names of sandboxes; the number of the pod follows.
-const sandboxes = "netbench-"
+// sandbox returns the name of the sandbox of the pod with a number.
+func sandbox(i int) string { return "netbench-" + strconv.Itoa(i) }
 
-func sandbox(i int) string { return sandboxes + strconv.Itoa(i) }
-
-// pods has pods of the node that all request the same further networks, or none.
+// pods has pods of the node.
 type pods struct {
 	// Pods must exist in the cluster because networks assign addresses to pods, and the node's daemon reads their annotations.
-	Pods []struct{ Namespace, Name, UID string }
-	// Annotation is the value of their annotation that requests networks. If it is empty, they have no such annotation.
-	Annotation string
-	// Plugins are the plugin configurations of the further networks for the floor, one each.
-	Plugins []map[string]any
+	Pods []pod
+	// Lists are the CNI configurations of the further networks that each pod requests, for the floor.
+	Lists []json.RawMessage
 	// Kubeconfig is the path of the kubeconfig with which the floor writes an annotation of a pod, and Server the URL of the API server on the node's network.
-	// Without it, the floor writes nothing.
 	Kubeconfig, Server string
 }
 
-// writer returns the write of the floor, which patches the status of a pod over a persistent connection; nil without further networks.
-func (p *pods) writer() (func(ctx context.Context, id string) error, error) {
-	if p.Kubeconfig == "" {
-		return nil, nil
-	}
+type pod struct {
+	Namespace, Name, UID string
+	// Annotation is the value of the annotation that requests networks. If it is empty, the pod has no such annotation.
+	Annotation string
+	// Runtime are the values of capabilities with which the floor invokes the plugins of each further network.
+	Runtime []map[string]any
+}
+
+// writer returns the request to the API with which the floor stores a result: a patch of the status of the pod with a number, over a persistent connection.
+func (p *pods) writer() (func(ctx context.Context, i int) error, error) {
 	config, err := clientcmd.BuildConfigFromFlags(p.Server, p.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -51,11 +50,7 @@ func (p *pods) writer() (func(ctx context.Context, id string) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, id string) error {
-		i, err := strconv.Atoi(strings.TrimPrefix(id, sandboxes))
-		if err != nil {
-			return err
-		}
+	return func(ctx context.Context, i int) error {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"netbench":"%d"}}}`, time.Now().UnixNano())
 		_, err = client.CoreV1().Pods(p.Pods[i].Namespace).Patch(ctx, p.Pods[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
@@ -83,8 +78,8 @@ func (p *pods) runtimeConf(i int, path string) *libcni.RuntimeConf {
 	pod := p.Pods[i]
 	conf.Args = [][2]string{{"IgnoreUnknown", "1"}, {"K8S_POD_NAMESPACE", pod.Namespace}, {"K8S_POD_NAME", pod.Name}, {"K8S_POD_UID", pod.UID}, {"K8S_POD_INFRA_CONTAINER_ID", conf.ContainerID}}
 	annotations := map[string]string{}
-	if p.Annotation != "" {
-		annotations[wire.AnnotationNetworks] = p.Annotation
+	if pod.Annotation != "" {
+		annotations[wire.AnnotationNetworks] = pod.Annotation
 	}
 	conf.CapabilityArgs = map[string]any{delegate.CapabilityAnnotations: annotations}
 	return conf

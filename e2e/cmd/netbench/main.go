@@ -23,7 +23,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "netbench", SilenceUsage: true}
-	root.AddCommand(cniCommand(), serveCommand(), clientCommand(), vethCommand(), probeCommand())
+	root.AddCommand(cniCommand(), furtherCommand(), serveCommand(), clientCommand(), vethCommand(), probeCommand())
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -56,10 +56,42 @@ func cniCommand() *cobra.Command {
 			return printJSON(result)
 		},
 	}
-	cmd.Flags().IntVar(&parallel, "parallel", 1, "number of concurrent operations")
-	cmd.Flags().StringVar(&file, "pods", "", "JSON file with pods of this node")
+	addFlags(cmd, &parallel, &file)
 	cmd.Flags().StringVar(&chain, "chain", pluginDir, "directory with the plugins of the floor: bridge, host-local and portmap")
 	return cmd
+}
+
+func furtherCommand() *cobra.Command {
+	var parallel int
+	var file string
+	cmd := &cobra.Command{
+		Use:   "further",
+		Short: "Measure the duration of CNI ADD and DEL for existing pods with further networks, beside their plugins invoked by libcni",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pods, err := readPods(file)
+			if err != nil {
+				return err
+			}
+			f, err := newFurther(pods)
+			if err != nil {
+				return err
+			}
+			result, err := f.measure(cmd.Context(), parallel)
+			if err != nil {
+				return err
+			}
+			return printJSON(result)
+		},
+	}
+	addFlags(cmd, &parallel, &file)
+	return cmd
+}
+
+// addFlags adds the flags of the measurements of ADD and DEL.
+func addFlags(cmd *cobra.Command, parallel *int, file *string) {
+	cmd.Flags().IntVar(parallel, "parallel", 1, "number of concurrent operations")
+	cmd.Flags().StringVar(file, "pods", "", "JSON file with pods of this node")
 }
 
 func serveCommand() *cobra.Command {

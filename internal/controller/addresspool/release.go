@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -215,6 +217,10 @@ func (c *Controller) recordReleased(u *unstructured.Unstructured, why reason, wh
 	slices.Sort(what)
 	c.Metrics.released(len(what))
 	c.Log.Info("released addresses", "kind", u.GetKind(), "name", u.GetName(), "reason", string(why), "addresses", what)
-	note := fmt.Sprintf("released, because %s: %s", why, status.Sentence(what, ""))
-	c.Events.Eventf(u, nil, corev1.EventTypeNormal, "AddressReleased", "Release", "%s", note)
+	c.event(u, corev1.EventTypeNormal, "AddressReleased", "Release", fmt.Sprintf("released, because %s: %s", why, status.Sentence(what, "")))
+}
+
+// event sends an event about an object.
+func (c *Controller) event(about *unstructured.Unstructured, kind, reason, verb, note string) {
+	c.Events.Eventf(about, nil, kind, reason, eventaction.Of(verb, note), "%s", phrase.Note(note))
 }

@@ -34,8 +34,8 @@ func (c *Controller) assignSlices(ctx context.Context, w *observation) error {
 			name, next := n.SlicePool(r), divided{r, n.SliceBits(r), n}
 			first, ok := pools[name]
 			if ok && (first.Network != r.Network || first.bits != next.bits) {
-				c.Events.Eventf(n.object, nil, corev1.EventTypeWarning, "NodeSlicesConflict", "Divide",
-					"the range %s is not divided: NodeSlicePool %s/%s has the slices of %s of %s/%s; set another network_name", r, c.Namespace, name, first.Range, first.by.object.GetNamespace(), first.by.object.GetName())
+				c.event(n.object, corev1.EventTypeWarning, "NodeSlicesConflict", "Divide", fmt.Sprintf(
+					"the range %s is not divided: NodeSlicePool %s/%s has the slices of %s of %s/%s; set another network_name", r, c.Namespace, name, first.Range, first.by.object.GetNamespace(), first.by.object.GetName()))
 				continue
 			}
 			if !ok {
@@ -50,8 +50,8 @@ func (c *Controller) assignSlices(ctx context.Context, w *observation) error {
 			errs = append(errs, err)
 		}
 		if len(unassigned) > 0 {
-			c.Events.Eventf(d.by.object, nil, corev1.EventTypeWarning, "NodeSlicesExhausted", "Divide",
-				"the range %s has no slice for %s; extend the range, or set a longer prefix in node_slice_size", d.Range, status.Sentence(unassigned, ""))
+			c.event(d.by.object, corev1.EventTypeWarning, "NodeSlicesExhausted", "Divide", fmt.Sprintf(
+				"the range %s has no slice for %s; extend the range, or set a longer prefix in node_slice_size", d.Range, status.Sentence(unassigned, "")))
 		}
 	}
 	return errors.Join(errs...)

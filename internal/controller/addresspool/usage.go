@@ -74,7 +74,7 @@ func (c *Controller) report(w *observation) {
 			if state == "" || before[key] == state {
 				continue
 			}
-			c.Events.Eventf(definition, nil, corev1.EventTypeWarning, state, "Count", "%s", fmt.Sprintf(
+			c.event(definition, corev1.EventTypeWarning, state, "Count", fmt.Sprintf(
 				"%d of %d addresses of IPPool %s/%s are in use; pods without an address do not start. Delete pods that need none, or extend the range", u.used, u.within, c.Namespace, u.pool))
 		}
 	}

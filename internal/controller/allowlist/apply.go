@@ -3,7 +3,6 @@ package allowlist
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -110,9 +111,5 @@ func (c *Controller) recordEvent(w observation, d decision) {
 	}
 	subject := w.List.DeepCopy()
 	subject.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	const maxNote = 1024
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
-	}
-	c.Events.Eventf(subject, nil, kind, reason, "Reconcile", "%s", note)
+	c.Events.Eventf(subject, nil, kind, reason, eventaction.Of("Reconcile", note), "%s", phrase.Note(note))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cabundle"
 	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // verify compares the certificates in a ConfigMap whose metadata claims the right ones; other clients can forge that with the same field
@@ -163,15 +164,9 @@ func (c *Controller) releaseOrphans(ctx context.Context) error {
 	return nil
 }
 
-// maxNote is the maximum length of an event's note in bytes, with some room for the ellipsis.
-const maxNote = 1000
-
 // recordEvent records a warning about a ConfigMap.
 func (c *Controller) recordEvent(m *metav1.PartialObjectMetadata, reason, message string) {
-	if len(message) > maxNote {
-		message = message[:maxNote] + "..."
-	}
-	c.Events.Eventf(eventSubject(m), nil, corev1.EventTypeWarning, reason, eventaction.Of("Inject", message), "%s", message)
+	c.Events.Eventf(eventSubject(m), nil, corev1.EventTypeWarning, reason, eventaction.Of("Inject", message), "%s", phrase.Note(message))
 }
 
 // eventSubject returns a reference to a ConfigMap.

@@ -3,7 +3,6 @@ package egressrouter
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
-
-// maxNoteBytes is the API server's limit for the note of an event.
-const maxNoteBytes = 1024
 
 // publish writes the status of a router if it has changed, and records events for new conditions. requeueAfter 0 means that the next
 // reconcile waits for a change.
@@ -61,8 +59,5 @@ func (c *Controller) announce(r *networkv1.EgressRouter, before []networkv1.Egre
 
 // event records an event about a router.
 func (c *Controller) event(r *networkv1.EgressRouter, kind, reason, note string) {
-	if len(note) > maxNoteBytes {
-		note = strings.ToValidUTF8(note[:maxNoteBytes-3], "") + "..."
-	}
-	c.Events.Eventf(eventSubject(r), nil, kind, reason, "Reconcile", "%s", note)
+	c.Events.Eventf(eventSubject(r), nil, kind, reason, eventaction.Of("Reconcile", note), "%s", phrase.Note(note))
 }

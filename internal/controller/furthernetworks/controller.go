@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/multinet/isolation"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
@@ -34,8 +35,6 @@ const (
 	Name = "furthernetworks"
 	// retryFirst and retryLast are the first and the maximum delay before a failed reconcile is retried.
 	retryFirst, retryLast = time.Second, 2 * time.Minute
-	// maxNote is the maximum length of an event's note in bytes, with some room for the ellipsis.
-	maxNote = 1000
 )
 
 var (
@@ -196,10 +195,7 @@ func (c *Controller) report(o *unstructured.Unstructured, found []finding.Findin
 		if before[o.GetUID()][reason] == texts[reason] {
 			continue
 		}
-		note := finding.Finding{Reason: reason, Detail: texts[reason]}.Message()
-		if len(note) > maxNote {
-			note = strings.ToValidUTF8(note[:maxNote], "") + "..."
-		}
-		c.Events.Eventf(o, nil, corev1.EventTypeWarning, string(reason), "Check", "%s", note)
+		note := phrase.Note(finding.Finding{Reason: reason, Detail: texts[reason]}.Message())
+		c.Events.Eventf(o, nil, corev1.EventTypeWarning, string(reason), eventaction.Of("Check", note), "%s", note)
 	}
 }

@@ -34,15 +34,20 @@ func (p *planner) assignDevices(ctx context.Context, plan *wire.Plan) error {
 	if err != nil {
 		return cniproto.Errorf(cniproto.CodeTryAgain, "get the devices of the pod from the kubelet: %v", err)
 	}
+	var problems []error
 	for _, a := range using {
 		left := given[a.Resource]
 		if len(left) == 0 {
-			return cniproto.Errorf(cniproto.CodeInvalidConfig, "network %s uses a device of the resource %s, and the pod has no further one; request it in the pod's resources", a.Network, a.Resource)
+			problems = append(problems, cniproto.Errorf(cniproto.CodeInvalidConfig, "network %s uses a device of the resource %s, and the pod has no further one; request it in the pod's resources", a.Network, a.Resource))
+			continue
 		}
 		a.DeviceID, given[a.Resource] = left[0], left[1:]
 		if a.List, err = definition.WithDevice(a.List, a.DeviceID); err != nil {
 			return err
 		}
+	}
+	if len(problems) > 0 {
+		return joinErrors(problems)
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, cl
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, config.DHCPHealthAddress) })
+	group.Go(func() error { keepSmall(ctx, p.Log); return nil })
 	group.Go(func() error { return daemon.Run(ctx) })
 	group.Go(func() error { addresses.run(ctx); return nil })
 	return group.Wait()

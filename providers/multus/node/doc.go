@@ -88,6 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Node == "" || o.Pod == "" {
 		return errors.New("the names of the node and of the pod are not known: set the environment variables NODE_NAME and POD_NAME")
 	}
+	o.Interfaces = (&latest[Interfaces]{read: o.Interfaces}).get
 	d := &daemon{Options: o, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger()}
 	d.saved = func() ([]attach.Saved, error) { return attach.ReadSaved(o.Config.StateDir) }
 	d.metrics = newMetrics(o.Version, d)
@@ -113,6 +114,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, o.Config.HealthAddress) })
+	group.Go(func() error { keepSmall(ctx, o.Log); return nil })
 	group.Go(func() error { d.objects.run(ctx); return nil })
 	if o.Config.WrapNetwork {
 		group.Go(func() error { d.maintainWrapper(ctx); return nil })

@@ -10,7 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clientevents "k8s.io/client-go/tools/events"
 
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // Reasons of events on pods.
@@ -19,11 +21,8 @@ const (
 	reasonInvalid  = "InvalidNetworks"
 	reasonNotFound = "NoNetworkFound"
 	reasonFailed   = "FailedAttachNetworks"
-	// action is the action of warnings. The action of an added interface includes its name, since events with the same reason and action are merged.
-	action    = "AttachNetworks"
-	component = "multus"
-	// maxNote is the maximum length of an event's note.
-	maxNote = 1000
+	action         = "AttachNetworks"
+	component      = "multus"
 )
 
 // events sends events on pods.
@@ -39,8 +38,8 @@ func newEvents(ctx context.Context, client kubernetes.Interface) (*events, error
 	return &events{broadcaster.NewRecorder(scheme.Scheme, component)}, nil
 }
 
-func (e *events) added(pod wire.Pod, iface, text string) {
-	e.send(pod, corev1.EventTypeNormal, reasonAdded, action+" "+iface, text)
+func (e *events) added(pod wire.Pod, text string) {
+	e.send(pod, corev1.EventTypeNormal, reasonAdded, action, text)
 }
 
 func (e *events) warn(pod wire.Pod, reason, text string) {
@@ -56,8 +55,5 @@ func (e *events) about(about *corev1.ObjectReference, kind, reason, action, text
 	if about.Name == "" {
 		return
 	}
-	if len(text) > maxNote {
-		text = text[:maxNote] + "..."
-	}
-	e.recorder.Eventf(about, nil, kind, reason, action, "%s", text)
+	e.recorder.Eventf(about, nil, kind, reason, eventaction.Of(action, text), "%s", phrase.Note(text))
 }

@@ -121,7 +121,7 @@ func TestTwoHundredPodsAtOnce(t *testing.T) {
 			t.Errorf("pod %d has no status: %v", i, err)
 		}
 	}
-	if peak := peakMemory(t, daemon.Process.Pid); peak > limit {
+	if peak := memory(t, daemon.Process.Pid, "VmHWM"); peak > limit {
 		t.Errorf("the daemon took %d MiB, more than %d", peak>>20, limit>>20)
 	} else {
 		t.Logf("the daemon took %d MiB at most, with the pages of its program", peak>>20)
@@ -187,15 +187,15 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// peakMemory is how much memory a process has had at most.
-func peakMemory(t *testing.T, pid int) int {
+// memory returns a figure that the kernel keeps about the memory of a process, in bytes.
+func memory(t *testing.T, pid int, figure string) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(raw)) {
-		if rest, is := strings.CutPrefix(line, "VmHWM:"); is {
+		if rest, is := strings.CutPrefix(line, figure+":"); is {
 			kib, err := strconv.Atoi(strings.Fields(rest)[0])
 			if err != nil {
 				t.Fatal(err)
@@ -203,6 +203,18 @@ func peakMemory(t *testing.T, pid int) int {
 			return kib << 10
 		}
 	}
-	t.Fatalf("the kernel does not report the peak: %s", raw)
+	t.Fatalf("the kernel does not report %s: %s", figure, raw)
 	return 0
+}
+
+// TestDaemonIsSmallAtRest: what the start needed is returned to the kernel.
+func TestDaemonIsSmallAtRest(t *testing.T) {
+	s := apitest.Shared(t)
+	config := processConfig(t, s.Namespace(t))
+	daemon := startDaemon(t, s, config)
+	eventually.Holds(t, "the daemon has released its memory", func() (string, bool) {
+		_, err := os.Stat(config.WhereaboutsSocket)
+		now, peak := memory(t, daemon.Process.Pid, "VmRSS"), memory(t, daemon.Process.Pid, "VmHWM")
+		return fmt.Sprintf("%d MiB of %d, %v", now>>20, peak>>20, err), err == nil && 3*now < 2*peak
+	})
 }

@@ -57,6 +57,8 @@ type objects struct {
 	controllers []cache.Controller
 	failure     atomic.Pointer[error]
 	defFailure  atomic.Pointer[error]
+	// reads are readings of definitions from the API server.
+	reads latestBy[*unstructured.Unstructured]
 	// read are the definitions of the last call of checked, which is not concurrent.
 	read map[string]checkedVersion
 }
@@ -226,9 +228,12 @@ func (o *objects) definitions(ctx context.Context, requested []selection.Selecti
 
 // definition reads a definition from the API server, since a watch may lag. If the API server does not respond, it returns the copy of the watch.
 func (o *objects) definition(ctx context.Context, namespace, name string) (definitionData, error) {
-	reading, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	object, err := o.dynamic.Resource(resourceDefinitions).Namespace(namespace).Get(reading, name, metav1.GetOptions{})
+	object, err := o.reads.get(namespace+"/"+name, func() (*unstructured.Unstructured, error) {
+		// The end of one request does not end the reading of others.
+		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		return o.dynamic.Resource(resourceDefinitions).Namespace(namespace).Get(reading, name, metav1.GetOptions{})
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return definitionData{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "there is no NetworkAttachmentDefinition %s in namespace %s", name, namespace)

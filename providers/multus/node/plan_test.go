@@ -123,6 +123,7 @@ func TestPlan(t *testing.T) {
 		{why: "of a file", annotations: networks("file"), networks: "ns/file net1"},
 		{why: "a device", annotations: networks("device"), networks: "ns/device net1 0000:00:01.0"},
 		{why: "more devices than kubelet gave", annotations: networks("device,device"), failure: "no further one", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "several networks without a device", annotations: networks("device,device,device"), failure: "has no further one; request it in the pod's resources; network ns/device uses a device", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "another default network", annotations: fallback("mine"), networks: "default: openshift-multus/mine"},
 		{why: "... with addresses", annotations: fallback(`[{"name":"mine","ips":["192.0.2.9/24"]}]`), networks: "default: openshift-multus/mine map[ips:[192.0.2.9/24]]"},
 		{why: "... with a capability that no plugin declares", annotations: fallback(`[{"name":"mine","mac":"02:00:00:00:00:01"}]`), failure: `"mac": true`, event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},

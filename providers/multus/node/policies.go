@@ -95,6 +95,7 @@ func RunPolicies(ctx context.Context, p agent.Process, config agentconfig.Config
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, config.PolicyHealthAddress) })
+	group.Go(func() error { keepSmall(ctx, p.Log); return nil })
 	group.Go(func() error { e.objects.run(ctx); return nil })
 	group.Go(func() error { return server{e.do, e.metrics.metrics, p.Log}.serve(ctx, listener) })
 	group.Go(func() error {

@@ -39,7 +39,7 @@ func (d *daemon) report(ctx context.Context, r wire.Report) error {
 	}
 	for _, n := range r.Networks {
 		if result, err := decodeResult(n.Result); err == nil {
-			d.events.added(r.Pod, n.Interface, sentence(n, result))
+			d.events.added(r.Pod, sentence(n, result))
 		}
 	}
 	return nil
