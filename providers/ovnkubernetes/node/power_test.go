@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -88,15 +89,19 @@ func (m *machine) forget(p *pod) {
 		m.t.Fatal(err)
 	}
 	m.at.Run("nft", "flush", "ruleset")
-	var links []struct {
-		Name string `json:"ifname"`
-	}
-	if err := json.Unmarshal([]byte(m.at.Run("ip", "-json", "link", "show")), &links); err != nil {
-		m.t.Fatal(err)
-	}
-	for _, l := range links {
-		if l.Name != "lo" && l.Name != "eth0" {
-			m.at.Run("ip", "link", "delete", l.Name)
+	// The kernel removes interfaces whose peers were in the namespaces a little later.
+	eventually.Holds(m.t, "all interfaces are removed but those of the machine", func() (string, bool) {
+		var links []struct {
+			Name string `json:"ifname"`
 		}
-	}
+		if err := json.Unmarshal([]byte(m.at.Run("ip", "-json", "link", "show")), &links); err != nil {
+			m.t.Fatal(err)
+		}
+		for _, l := range links {
+			if l.Name != "lo" && l.Name != "eth0" {
+				_, _ = m.at.Try("ip", "link", "delete", l.Name) // it may be removed already
+			}
+		}
+		return fmt.Sprint(links), len(links) == 2
+	})
 }
