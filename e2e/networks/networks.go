@@ -46,6 +46,8 @@ type Network struct {
 	Joins time.Duration
 	// Unserved are substrings of the names of connectivity test scenarios that the network does not support.
 	Unserved []string
+	// Encrypted is true if packets of pods between nodes are encrypted, in ESP that is wrapped in UDP port 4500.
+	Encrypted bool
 	// Unsafe, if not nil, makes a change that the operator refuses while the network is in use, and with which the network works after it
 	// is forced.
 	Unsafe func(*operatorv1.NetworkSpec)
@@ -130,9 +132,10 @@ func rows() []Network {
 			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "IPsec", Object: "e2e/networks/ovnkubernetes/ipsec.yaml",
 			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000"},
 			// A node that joins or restarts reaches other nodes after it has exchanged keys.
-			Joins:  time.Minute,
-			Unsafe: otherTunnelPort,
-			Left:   leftByOVN + "; nft list tables | grep ovn-ipsec; ip rule | grep 6081",
+			Joins:     time.Minute,
+			Encrypted: true,
+			Unsafe:    otherTunnelPort,
+			Left:      leftByOVN + "; nft list tables | grep ovn-ipsec; ip rule | grep 6081",
 		},
 		openShiftSDN("", "network.yaml", true), openShiftSDN("Multitenant", "multitenant.yaml", false), openShiftSDN("Subnet", "subnet.yaml", false),
 		{

@@ -34,7 +34,7 @@ const (
 // comparisons are all figures with a goal or a figure to compare with, in the order of the table. The peer is the operator that OpenShift
 // ships, measured on the same kind of machine; docs/benchmarks.md has the method.
 func comparisons() []comparison {
-	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), labFigures())
+	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), logicalFigures(), labFigures())
 }
 
 func operatorFigures() []comparison {
@@ -88,6 +88,22 @@ func partFigures() []comparison {
 		{benchmark: "Size", unit: "cno-download-MB", what: "the binary cno, linux, as downloaded (gzip)", goal: 40},
 		{benchmark: "Size", unit: "image-MB", what: "the operator's image, uncompressed", goal: 60},
 		{benchmark: "Size", unit: "image-download-MB", what: "the operator's image, as downloaded (gzip)", goal: 60},
+	}
+}
+
+// logicalFigures are of the network with logical switches, outside of the lab.
+func logicalFigures() []comparison {
+	const bridge = sameRun + ", a bridge that only learns addresses"
+	return []comparison{
+		{benchmark: "PodToPodBesideABridge/stream", unit: "pod-Gbit/s", what: "one TCP stream between pods over logical switches", goal: none, otherUnit: "bridge-Gbit/s", whose: bridge, more: true},
+		{benchmark: "PodToPodBesideABridge/stream", unit: "%bridge", what: "that, % of the bridge's", goal: 80, more: true},
+		{benchmark: "PodToPodBesideABridge/round-trips", unit: "pod-/s", what: "round trips between pods over logical switches, a second", goal: none, otherUnit: "bridge-/s", whose: bridge, more: true},
+		{benchmark: "PodToPodBesideABridge/round-trips", unit: "%bridge", what: "that, % of the bridge's", goal: 80, more: true},
+		{benchmark: "Master/first", unit: "peak-MB", what: "master of logical switches, 500 nodes, 5,000 pods, peak", goal: none},
+		{benchmark: "Master/restarted", unit: "cpu-s", what: "the same master, CPU seconds of a restart", goal: none},
+		{benchmark: "Master/idle", unit: "cpu-ms/min", what: "the same master, CPU a minute, idle", goal: none},
+		{benchmark: "Master/idle", unit: "northbound-B/min", what: "written to the northbound database, idle", goal: 0},
+		{benchmark: "Master/idle", unit: "southbound-B/min", what: "written to the southbound database, idle", goal: 0},
 	}
 }
 

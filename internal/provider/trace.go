@@ -32,6 +32,9 @@ type Carriage struct {
 	Between string
 	// Translates is the component that translates the address of a Service to that of an endpoint on the node of the client: "kube-proxy".
 	Translates string
+	// NodeTranslates is the component that does so for clients on the network of a node, and for pods that use an address of a load balancer whose Service has
+	// loadBalancerSourceRanges: those packets leave the pod network with the address of the Service. It is empty if Translates does it for all clients.
+	NodeTranslates string
 	// Leaves is the action of a pod's node on a packet to an address outside of the cluster: "masquerades it with the address of the node".
 	Leaves string
 	// Reserved are the addresses of a node's block that no pod gets, in the order of the addresses from the second on: "the gateway of pods". The first

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -191,12 +192,22 @@ func (o snapshot) serviceWith(a netip.Addr) *corev1.Service {
 
 // virtualAddresses returns the addresses of a Service: cluster IPs first, then external IPs and those of load balancers.
 func virtualAddresses(s *corev1.Service) []netip.Addr {
-	texts := slices.Concat(s.Spec.ClusterIPs, []string{s.Spec.ClusterIP}, s.Spec.ExternalIPs)
+	return parsed(slices.Concat(s.Spec.ClusterIPs, []string{s.Spec.ClusterIP}, s.Spec.ExternalIPs, balancerAddresses(s)))
+}
+
+// balancerAddresses returns the addresses of a Service's load balancer to which clients in the cluster connect without it.
+func balancerAddresses(s *corev1.Service) []string {
+	var out []string
 	for _, i := range s.Status.LoadBalancer.Ingress {
 		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
-			texts = append(texts, i.IP)
+			out = append(out, i.IP)
 		}
 	}
+	return out
+}
+
+// parsed returns the valid addresses in texts, without duplicates.
+func parsed(texts []string) []netip.Addr {
 	var out []netip.Addr
 	for _, text := range texts {
 		if a, err := netip.ParseAddr(text); err == nil && !slices.Contains(out, a.Unmap()) {
@@ -204,6 +215,25 @@ func virtualAddresses(s *corev1.Service) []netip.Addr {
 		}
 	}
 	return out
+}
+
+// hasRanges reports whether an address of a Service is one of its load balancer, and the Service has ranges of sources for it.
+func hasRanges(s *corev1.Service, a netip.Addr) bool {
+	return len(s.Spec.LoadBalancerSourceRanges) > 0 && slices.Contains(parsed(balancerAddresses(s)), a)
+}
+
+// admits reports whether the ranges of sources of a Service admit a client. As for kube-proxy, those of another IP family do not count.
+func admits(s *corev1.Service, client netip.Addr) bool {
+	restricted := false
+	for _, text := range s.Spec.LoadBalancerSourceRanges {
+		if p, err := netip.ParsePrefix(strings.TrimSpace(text)); err == nil && p.Addr().Is4() == client.Is4() {
+			if p.Contains(client) {
+				return true
+			}
+			restricted = true
+		}
+	}
+	return !restricted
 }
 
 // endpoint is one endpoint of a port of a Service.

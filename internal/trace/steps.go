@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -33,6 +34,13 @@ func (t *tracing) toService(ctx context.Context, to target) error {
 	t.packet.Service = netip.AddrPortFrom(address, uint16(port.Port)) //nolint:gosec // the API allows 1 to 65535
 	t.packet.Protocol = port.Protocol
 	t.answer.Service = &Service{Name: s.Namespace + "/" + s.Name, Address: address.String(), Port: t.packet.Service.Port(), Endpoints: []string{}}
+	ranges := hasRanges(s, address)
+	if client := t.packet.From.Address; ranges && client.IsValid() && !admits(s, client) {
+		t.toVirtual()
+		t.add(where, false, "%s is an address of its load balancer, and its loadBalancerSourceRanges %v do not have %s: kube-proxy on node %s drops the packet",
+			t.packet.Service, s.Spec.LoadBalancerSourceRanges, client, t.packet.From.Node)
+		return nil
+	}
 	local, which := "", ""
 	if value(s.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal {
 		local, which = t.packet.From.Node, " on node "+t.packet.From.Node+" (internalTrafficPolicy is Local)"
@@ -42,10 +50,12 @@ func (t *tracing) toService(ctx context.Context, to target) error {
 		return err
 	}
 	if len(endpoints) == 0 {
-		t.packet.Port = t.packet.Service.Port()
-		t.outside(address)
-		t.packet.To = provider.TraceEnd{Address: address}
+		t.toVirtual()
 		t.add(where, false, "%s has no endpoint that is ready%s: connections are refused", t.packet.Service, which)
+		return nil
+	}
+	if ranges && t.packet.From.IsPod() && t.carriage.NodeTranslates != "" {
+		t.leaves(where, endpoints)
 		return nil
 	}
 	chosen := endpoints[0]
@@ -68,8 +78,12 @@ func (t *tracing) toService(ctx context.Context, to target) error {
 		t.outside(chosen.target.Addr())
 	}
 	text := fmt.Sprintf("%s is translated to %s, %s, one of %d endpoints%s", t.packet.Service, chosen.target, t.answer.To, len(endpoints), which)
-	if t.carriage.Translates != "" {
-		text += ", by " + t.carriage.Translates
+	translates := t.carriage.Translates
+	if !t.packet.From.IsPod() {
+		translates = cmp.Or(t.carriage.NodeTranslates, translates)
+	}
+	if translates != "" {
+		text += ", by " + translates
 	}
 	t.add(where, true, "%s", text)
 	if refused := len(t.answer.Service.Refused); refused > 0 && refused < len(endpoints) {
@@ -79,6 +93,26 @@ func (t *tracing) toService(ctx context.Context, to target) error {
 		t.note("%s has session affinity: connections of one client go to the same endpoint, which may be another one", where)
 	}
 	return nil
+}
+
+// toVirtual sets the address of the Service itself as the destination.
+func (t *tracing) toVirtual() {
+	address := t.packet.Service.Addr()
+	t.packet.Port = t.packet.Service.Port()
+	t.outside(address)
+	t.packet.To = provider.TraceEnd{Address: address}
+}
+
+// leaves has the packet leave the pod network with the address of the Service, since the node of the client translates it.
+func (t *tracing) leaves(where string, endpoints []endpoint) {
+	for _, e := range endpoints {
+		t.answer.Service.Endpoints = append(t.answer.Service.Endpoints, e.target.String())
+	}
+	t.toVirtual()
+	t.add(where, true, "%s is an address of its load balancer, with loadBalancerSourceRanges that have %s: it is translated to one of %d endpoints by %s",
+		t.packet.Service, t.packet.From.Address, len(endpoints), t.carriage.NodeTranslates)
+	t.note("ingress rules of NetworkPolicies see an address of node %s as the client of %s; trace from a pod on the network of that node to see the way to an endpoint", t.packet.From.Node, where)
+	t.packet.Service = netip.AddrPort{} // the network does not translate it
 }
 
 // endOfAddress returns the end with an address for policies.

@@ -26,13 +26,15 @@ import (
 // network is a network whose own answer is given.
 type network struct {
 	unenforced string
-	steps      []provider.TraceStep
-	err        error
-	asked      []provider.TracePacket
+	// onNodes is what translates Services for clients on nodes, if it is not what does it for pods.
+	onNodes string
+	steps   []provider.TraceStep
+	err     error
+	asked   []provider.TracePacket
 }
 
 func (n *network) Carries(*operatorv1.NetworkSpec) provider.Carriage {
-	return provider.Carriage{Unenforced: n.unenforced, Between: "a tunnel", Translates: "a proxy on the node of the client", Leaves: "masquerades the packet with its own address"}
+	return provider.Carriage{Unenforced: n.unenforced, Between: "a tunnel", Translates: "a proxy on the node of the client", NodeTranslates: n.onNodes, Leaves: "masquerades the packet with its own address"}
 }
 
 func (n *network) Trace(_ context.Context, _ provider.TraceAccess, p provider.TracePacket) ([]provider.TraceStep, error) {
@@ -105,6 +107,15 @@ func cluster(t *testing.T, n provider.Tracer) trace.Cluster {
 	all = append(all, service("empty", "172.30.0.11", []corev1.ServicePort{port("", 80, 80)})...)
 	all = append(all, service("both", "172.30.0.12", []corev1.ServicePort{port("", 80, 80)}, "10.128.2.7")...)
 	all = append(all, pod("shop", "both", "worker-1", "10.128.2.9", serves(80)))
+	for _, row := range []struct{ name, address, balancer, ranges string }{
+		{"within", "172.30.0.13", "198.51.100.13", "10.128.0.0/14"}, {"elsewhere", "172.30.0.14", "198.51.100.14", "203.0.113.0/24"},
+	} {
+		objects := service(row.name, row.address, []corev1.ServicePort{port("", 80, 80)}, "10.128.2.8")
+		s := objects[0].(*corev1.Service)
+		s.Spec.LoadBalancerSourceRanges = []string{row.ranges, "2001:db8::/64"}
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: row.balancer}}
+		all = append(all, objects...)
+	}
 	all = append(all, service("headless", "None", []corev1.ServicePort{port("", 80, 80)}, "10.128.2.7")...)
 	for _, o := range all {
 		if err := set.Add(o); err != nil {
@@ -142,6 +153,11 @@ func TestAnswers(t *testing.T) {
 		{"the-own-node", trace.Question{From: "other/agent", To: "pod/shop/db"}, &network{err: errors.New("no pod runs")}, true},
 		{"the-network-drops", trace.Question{From: "shop/client", To: "shop/replica", Port: 5432, Protocol: corev1.ProtocolUDP}, &network{steps: drop}, false},
 		{"without-an-address", trace.Question{From: "shop/client", To: "other/new:80"}, &network{}, false},
+		{"outside-the-ranges-of-a-load-balancer", trace.Question{From: "shop/client", To: "198.51.100.14:80"}, &network{onNodes: "kube-proxy"}, false},
+		{"within-the-ranges-of-a-load-balancer", trace.Question{From: "shop/client", To: "198.51.100.13:80"}, &network{}, true},
+		{"ranges-that-nodes-compare", trace.Question{From: "shop/client", To: "198.51.100.13:80"}, &network{onNodes: "kube-proxy on the node of the client"}, true},
+		{"ranges-do-not-concern-the-cluster-ip", trace.Question{From: "shop/client", To: "shop/elsewhere:80"}, &network{onNodes: "kube-proxy"}, true},
+		{"a-service-from-a-node", trace.Question{From: "other/agent", To: "shop/within:80"}, &network{onNodes: "kube-proxy on the node of the client"}, true},
 		{"no-pods-address", trace.Question{From: "shop/client", To: "10.128.9.9:80"}, &network{}, false},
 	} {
 		got, err := trace.Trace(t.Context(), cluster(t, row.n), row.q)

@@ -28,10 +28,11 @@ func (OVNKubernetes) Carries(spec *operatorv1.NetworkSpec) provider.Carriage {
 		port = *p
 	}
 	return provider.Carriage{
-		Between:    fmt.Sprintf("Geneve, UDP port %d", port),
-		Translates: "OVN's load balancer on the switch of the client's node",
-		Leaves:     "masquerades the packet with its own address",
-		Reserved:   []string{"the router", "the management port of the node"},
+		Between:        fmt.Sprintf("Geneve, UDP port %d", port),
+		Translates:     "OVN's load balancer on the switch of the client's node",
+		NodeTranslates: "kube-proxy on the node of the client",
+		Leaves:         "masquerades the packet with its own address",
+		Reserved:       []string{"the router", "the management port of the node"},
 	}
 }
 

@@ -82,6 +82,9 @@ func (p *Process) Log() string {
 	return s
 }
 
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Kill ends the program without letting it do anything.
 func (p *Process) Kill() { p.end(syscall.SIGKILL) }
 

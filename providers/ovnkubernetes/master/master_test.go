@@ -245,10 +245,14 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 	t.Run("a restart changes nothing", func(t *testing.T) {
 		w.stop()
 		w.waitOpen(false)
-		before := w.Northbound("list", "Logical_Switch_Port")
+		// Columns that the master writes: ovn-northd writes whether a port is up.
+		ports := func() string {
+			return w.Northbound("--columns=_uuid,name,type,addresses,port_security,options,external_ids", "list", "Logical_Switch_Port")
+		}
+		before := ports()
 		w.start()
 		w.waitOpen(true)
-		if after := w.Northbound("list", "Logical_Switch_Port"); after != before {
+		if after := ports(); after != before {
 			t.Errorf("ports were\n%s and are\n%s", before, after)
 		}
 		if again := w.network(a); again.Addresses[0] != first.Addresses[0] {

@@ -215,16 +215,16 @@ func (d *daemonState) apply(ctx context.Context) error {
 	d.board.Note(topicExport, exportErr)
 	trafficErr := applyTraffic(ctx, d.withExport(desiredTraffic(d.Config.ClusterNetwork(), blocks), collectors))
 	d.board.Note(topicTraffic, trafficErr)
-	controllerErr := errors.Join(d.controllerProblem(), d.applyTunnelPort(ctx))
-	d.board.Note(topicController, controllerErr)
-	errs := errors.Join(ipsecErr, underlayErr, portsErr, managementErr, trafficErr, controllerErr, exportErr)
-	if errs == nil {
+	unconnected, tunnelErr := d.controllerProblem(), d.applyTunnelPort(ctx)
+	d.board.Note(topicController, errors.Join(unconnected, tunnelErr))
+	errs := errors.Join(ipsecErr, underlayErr, portsErr, managementErr, trafficErr, tunnelErr, exportErr)
+	if errs == nil && unconnected == nil {
 		err := writeConfiguration(d.Config)
 		d.board.Note(topicCNI, err)
 		errs = err
 	}
 	d.publish()
-	return errs
+	return errs // not unconnected: ovn-controller's report is watched, and no back-off must delay what it leads to
 }
 
 // publish updates the status. An agent that was ready stays ready, since pods can still start or report their own errors.

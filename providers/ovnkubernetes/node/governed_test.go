@@ -30,14 +30,7 @@ func governedOn(t testing.TB, port int) *cluster {
 	t.Helper()
 	c := newCluster(t)
 	c.port = port
-	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentconfig.Namespace}})
-	account := c.api.ServiceAccount(t, c.ns, "master")
-	c.masterToken = filepath.Join(t.TempDir(), "token")
-	c.write(c.masterToken, account.BearerToken)
-	c.create(&rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "master"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.ns, Name: "master"}},
-	})
+	c.masterAccount()
 	for range 2 {
 		c.node()
 	}
@@ -45,21 +38,40 @@ func governedOn(t testing.TB, port int) *cluster {
 		c.nodes[0].start(command)
 	}
 	for _, m := range c.nodes {
-		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
-		c.create(object)
-		object.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}
-		object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-		if err := c.api.Client.Status().Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-		for _, command := range []string{"ovs-server", "ovn-controller", "ovn-node"} {
-			m.start(command)
-		}
+		m.register()
 	}
 	for _, m := range c.nodes {
 		m.ready()
 	}
 	return c
+}
+
+// masterAccount creates the namespace with the lease of masters, and their account.
+func (c *cluster) masterAccount() {
+	c.t.Helper()
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentconfig.Namespace}})
+	account := c.api.ServiceAccount(c.t, c.ns, "master")
+	c.masterToken = filepath.Join(c.t.TempDir(), "token")
+	c.write(c.masterToken, account.BearerToken)
+	c.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "master"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.ns, Name: "master"}},
+	})
+}
+
+// register creates the Node, which is Ready, and starts what runs on every node.
+func (m *machine) register() {
+	m.t.Helper()
+	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+	m.create(object)
+	object.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}
+	object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := m.api.Client.Status().Update(m.t.Context(), object); err != nil {
+		m.t.Fatal(err)
+	}
+	for _, command := range []string{"ovs-server", "ovn-controller", "ovn-node"} {
+		m.start(command)
+	}
 }
 
 // masterArguments are those of the master of the node.

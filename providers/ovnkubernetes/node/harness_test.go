@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
@@ -71,6 +70,8 @@ type cluster struct {
 	pods   int
 	// port is the UDP port of Geneve.
 	port int
+	// certified is the CA of the databases.
+	certified authority
 	// masterToken is the token of a master, where there is one.
 	masterToken string
 }
@@ -90,7 +91,9 @@ func newCluster(t testing.TB) *cluster {
 	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), tls: t.TempDir(), blocks: map[string]netip.Prefix{}, port: 6081}
 	c.ns = c.api.Namespace(t)
 	c.permissions()
-	c.certificates()
+	c.certified = newAuthority(t)
+	c.trust(c.certified)
+	c.present(c.certified)
 	c.link.Run("ip", "link", "add", "sw0", "type", "bridge")
 	c.link.Run("ip", "link", "set", "sw0", "up")
 	return c
@@ -118,22 +121,6 @@ func (c *cluster) write(file, content string) {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-}
-
-// certificates are what the operator's PKI gives: one certificate for servers and clients.
-func (c *cluster) certificates() {
-	c.t.Helper()
-	authority, err := certs.NewCA("ovn", time.Now(), time.Hour)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	pair, err := authority.Issue(certs.Request{CommonName: "ovn", Usage: certs.Peer, Life: time.Hour}, time.Now())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.write(filepath.Join(c.tls, "tls.key"), string(pair.Key))
-	c.write(filepath.Join(c.tls, "tls.crt"), string(pair.Certificate))
-	c.write(filepath.Join(c.tls, "ca-bundle.crt"), string(authority.Pair().Certificate))
 }
 
 // machine is a node.
@@ -182,7 +169,7 @@ func (c *cluster) node() *machine {
 func (m *machine) settings() []string {
 	return []string{
 		"--config-file", filepath.Join(m.dir, "none"), "--loglevel", "info", "--encap-port", fmt.Sprint(m.port), "--encap-ip", m.address.String(), "--cluster-subnets", clusterNetwork + "/23", "--k8s-service-cidrs", serviceNetwork,
-		"--sb-address", "ssl:192.0.2.1:6642", "--sb-client-privkey", m.tls + "/tls.key", "--sb-client-cert", m.tls + "/tls.crt", "--sb-client-cacert", m.tls + "/ca-bundle.crt",
+		"--sb-address", "ssl:192.0.2.1:6642", "--sb-client-privkey", m.tls + "/pair/tls.key", "--sb-client-cert", m.tls + "/pair/tls.crt", "--sb-client-cacert", m.tls + "/bundle/ca-bundle.crt",
 		"--k8s-apiserver", m.api.Config.Host, "--k8s-token", m.token, "--k8s-cacert", m.tls + "/api.crt", "--mtu", fmt.Sprint(podMTU), "--cni-conf-dir", filepath.Join(m.dir, "net.d"), "--cni-bin-dir", plugins,
 		"--cni-server-dir", m.run, "--state-dir", filepath.Join(m.dir, "state"), "--ovs-run-dir", m.run + "/ovs", "--ovs-data-dir", filepath.Join(m.dir, "ovs"),
 		"--ovn-run-dir", m.run + "/ovn", "--ovn-data-dir", filepath.Join(m.dir, "ovn"), "--ovs-namespace", m.vswitchNS,

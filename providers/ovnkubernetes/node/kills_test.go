@@ -75,8 +75,9 @@ const attempts = 3
 // TestKills kills each process of a node that is a control-plane node, too, while its pods send packets to those of another node and receive some.
 // It measures what is lost, and compares everything with the API afterwards. The table is in docs/providers/ovn-kubernetes.md.
 func TestKills(t *testing.T) {
-	w := watch(governed(t))
-	one := w.nodes[0]
+	c := governed(t)
+	one := c.nodes[0]
+	w := watch(one, c.nodes[1])
 	t.Run("idle", w.writesNothing)
 	for _, row := range []struct {
 		what string
@@ -102,7 +103,7 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// watched is a cluster with a pod on its first node and one on its second, between which packets go both ways, and a connection that stays open.
+// watched is a cluster with pods on two nodes, between which packets go both ways, and a connection that stays open.
 type watched struct {
 	*cluster
 	a, far *pod
@@ -111,12 +112,12 @@ type watched struct {
 	added int
 }
 
-func watch(c *cluster) *watched {
-	c.t.Helper()
-	w := &watched{cluster: c, a: c.nodes[0].governedPod("a"), far: c.nodes[1].governedPod("far")}
-	nodetest.Reaches(c.t, w.a.Namespace, w.far.addr(), podMTU)
-	w.kept = connect(c.t, w.a, w.far)
-	c.agreesWhole("at the beginning")
+func watch(from, to *machine) *watched {
+	from.t.Helper()
+	w := &watched{cluster: from.cluster, a: from.governedPod(from.name + "-to-" + to.name), far: to.governedPod(to.name + "-from-" + from.name)}
+	nodetest.Reaches(w.t, w.a.Namespace, w.far.addr(), podMTU)
+	w.kept = connect(w.t, w.a, w.far)
+	w.agreesWhole("at the beginning")
 	return w
 }
 
@@ -154,7 +155,7 @@ func (w *watched) measure(t *testing.T, what string, do func()) (lost int) {
 	arrive("packets arrive")
 	do()
 	arrive("packets arrive again")
-	w.nodes[0].ready()
+	w.a.m.ready()
 	w.agreesWhole("after " + what)
 	if err := w.kept.survives(); err != nil {
 		t.Errorf("a connection that was open before: %v", err)
@@ -168,11 +169,11 @@ func (w *watched) measure(t *testing.T, what string, do func()) (lost int) {
 	return lost
 }
 
-// works adds a pod to the first node, reaches another node from it, and removes it.
+// works adds a pod to a node, reaches the other one from it, and removes it.
 func (w *watched) works(what string) {
 	w.t.Helper()
 	w.added++
-	p := w.nodes[0].governedPod(fmt.Sprintf("after-%d", w.added))
+	p := w.a.m.governedPod(fmt.Sprintf("%s-%d", w.a.name, w.added))
 	nodetest.Reaches(w.t, p.Namespace, w.far.addr(), podMTU)
 	p.remove()
 	w.agreesWhole("after " + what + ", when a pod has started and ended")

@@ -132,8 +132,11 @@ func TestTraceNamesTheDecidingPolicy(t *testing.T) {
 	}
 	c := in.Pods[2]
 	in.Services = []northbound.Service{{
-		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "two", Name: "web"}, Spec: corev1.ServiceSpec{
-			ClusterIP: "172.30.0.10", ClusterIPs: []string{"172.30.0.10"}, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 8080}, {Name: "two", Protocol: corev1.ProtocolTCP, Port: 8082}},
+		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "two", Name: "web"}, Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{
+			Ingress: []corev1.LoadBalancerIngress{{IP: "198.51.100.20"}},
+		}}, Spec: corev1.ServiceSpec{
+			LoadBalancerSourceRanges: []string{"10.128.0.0/14"},
+			ClusterIP:                "172.30.0.10", ClusterIPs: []string{"172.30.0.10"}, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 8080}, {Name: "two", Protocol: corev1.ProtocolTCP, Port: 8082}},
 		}},
 		Slices: []*discoveryv1.EndpointSlice{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "two", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}}, AddressType: discoveryv1.AddressTypeIPv4,
@@ -166,6 +169,7 @@ func TestTraceNamesTheDecidingPolicy(t *testing.T) {
 		{"an address outside that a rule allows", "one/b", "198.51.100.7:443", 0, true, "NetworkPolicy one/no-egress, egress rule 0, allows it"},
 		{"one that none allows", "one/b", "203.0.113.7:443", 0, false, "no egress rule of a NetworkPolicy that isolates the pod in namespace one allows it"},
 		{"pods of one switch", "one/a", "one/b:1", 0, true, "from port one_a to port one_b"},
+		{"an address of a load balancer with ranges of sources, which the node translates", "one/a", "198.51.100.20:8080", 0, true, "from port stor-node1 to port k8s-node1"},
 		{"a node", "one/a", "192.0.2.12:10250", 0, true, "from port stor-node1 to port k8s-node1"},
 	} {
 		got, err := trace.Trace(t.Context(), cluster, trace.Question{From: row.from, To: row.to, Port: row.port})
