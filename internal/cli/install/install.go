@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/release"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -106,7 +107,7 @@ func (o *options) install(cmd *cobra.Command) error {
 	if err := t.found.refuseInstall(t.version, o.keepNetwork); err != nil {
 		return &exit.Code{Status: exit.Refused, Err: err}
 	}
-	return o.apply(cmd, t)
+	return o.apply(cmd, t, nil)
 }
 
 // result is the output of install and upgrade.
@@ -117,21 +118,21 @@ type result struct {
 	// Applied is false if nothing was changed, Running true if the command waited until the operator runs.
 	Applied bool `json:"applied"`
 	Running bool `json:"running"`
-	// Objects are those of the release in the order in which they are applied.
+	// Objects are those of the release in the order in which they are applied, and then those that are deleted.
 	Objects []change `json:"objects"`
 	// Notes are sentences about the cluster, Next is the next step for the user.
 	Notes []string `json:"notes"`
 	Next  string   `json:"next"`
 }
 
-// change is the action on an object: apply, or with --plan create, change or keep.
+// change is the action on an object: apply or delete, or with --plan create, change, keep or delete.
 type change struct {
 	Action string `json:"action"`
 	Object string `json:"object"`
 }
 
-// apply applies all objects, waits if requested, and prints the next step.
-func (o *options) apply(cmd *cobra.Command, t target) error {
+// apply applies all objects, waits if requested, and prints the next step. Obsolete objects are deleted once the operator runs.
+func (o *options) apply(cmd *cobra.Command, t target, obsolete []*unstructured.Unstructured) error {
 	progress := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
 		progress = cmd.ErrOrStderr()
@@ -146,11 +147,20 @@ func (o *options) apply(cmd *cobra.Command, t target) error {
 		if err := a.running(ctx); err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}
 		}
+		if err := a.remove(ctx, obsolete); err != nil {
+			return &exit.Code{Status: exit.Refused, Err: err}
+		}
 	}
 	res := t.result()
 	res.Applied, res.Running = true, o.wait
 	for _, object := range t.objects {
 		res.Objects = append(res.Objects, change{"apply", label(object)})
+	}
+	if o.wait {
+		res.delete(obsolete)
+	} else if len(obsolete) > 0 {
+		res.Notes = append(res.Notes, fmt.Sprintf("objects of the previous release stay, which its pods may still use: %s. To delete them once the new pods run: cno upgrade --wait",
+			phrase.Names(describe(obsolete), maxNames)))
 	}
 	if !o.form.ForPeople() {
 		return o.form.Write(cmd.OutOrStdout(), res)
