@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,8 @@ func New() *cobra.Command {
 		Short: "Install the operator",
 		Long: `Applies the manifests that this program contains: CRDs, permissions, admission policies and the
 operator, with the images of the same release. With one control-plane node, the operator has one
-replica. An installation that was interrupted is completed.
+replica. An installation that was interrupted is completed. Prints the platform of the nodes, as far
+as it is recognized, and what a network needs there.
 
 A cluster that has another network or another operator of networks is refused, since two networks
 disturb each other; it is named. With --keep-network another network may stay: then the Network
@@ -115,6 +117,8 @@ type result struct {
 	// Version is that of the binary's release, From that of the previous operator; empty if there was none.
 	Version string `json:"version"`
 	From    string `json:"from,omitempty"`
+	// Platforms are the distribution and the cloud of the nodes, as far as they are recognized.
+	Platforms []string `json:"platforms"`
 	// Applied is false if nothing was changed, Running true if the command waited until the operator runs.
 	Applied bool `json:"applied"`
 	Running bool `json:"running"`
@@ -170,11 +174,16 @@ func (o *options) apply(cmd *cobra.Command, t target, obsolete []*unstructured.U
 
 // result returns the output before anything is applied.
 func (t target) result() result {
-	res := result{Version: t.version, From: t.found.version(), Objects: []change{}, Notes: []string{}, Next: "cno status"}
+	res := result{
+		Version: t.version, From: t.found.version(), Platforms: append([]string{}, t.found.platforms...), Objects: []change{}, Notes: append([]string{}, t.found.notes...), Next: "cno status",
+	}
 	for _, name := range t.found.proxies {
 		res.Notes = append(res.Notes, name+" is another kube-proxy. Delete it, or set spec.deployKubeProxy: false in the Network.")
 	}
 	if !t.found.network {
+		if note := t.found.serviceNote(); note != "" {
+			res.Notes = append(res.Notes, note)
+		}
 		res.Next = "write a Network, of which config/samples has examples, and run: cno apply -f network.yaml --watch"
 	}
 	return res
@@ -186,6 +195,9 @@ func (r result) print(out io.Writer) error {
 		state = "is installed and runs"
 	}
 	lines := []string{fmt.Sprintf("The operator %s %s.", r.Version, state)}
+	if len(r.Platforms) > 0 {
+		lines = append(lines, "Platform: "+strings.Join(r.Platforms, ", ")+".")
+	}
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note)
 	}

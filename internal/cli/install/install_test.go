@@ -114,7 +114,8 @@ func TestInstallUpgradeAndRollback(t *testing.T) {
 	}
 	for _, want := range []string{
 		"] CustomResourceDefinition networks.operator.openshift.io\n", "The operator " + version.String() + " is installed and runs.\n",
-		"Note: DaemonSet kube-system/kube-proxy is another kube-proxy.", "Next: write a Network",
+		"Note: DaemonSet kube-system/kube-proxy is another kube-proxy.", "Next: write a Network", "Platform: kubeadm.\n",
+		"Note: The API server gives Services addresses of 10.96.0.0/16: write the same as spec.serviceNetwork.\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not printed:\n%s", want, out)
@@ -284,7 +285,9 @@ func refusals(t *testing.T, server *apitest.Server) {
 	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: status.OperatorNamespace}}); err != nil {
 		t.Fatal(err)
 	}
-	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{controlPlane: ""}}})
+	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "cp-0", Labels: map[string]string{controlPlane: ""}, Annotations: map[string]string{"kubeadm.alpha.kubernetes.io/cri-socket": "unix:///run/containerd/containerd.sock"},
+	}})
 
 	for name, other := range map[string]client.Object{
 		"Calico (DaemonSet kube-system/calico-node)":                                               agent("kube-system", "calico-node"),
