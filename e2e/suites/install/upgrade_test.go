@@ -71,8 +71,11 @@ func TestUpgradeFromAnEarlierReleaseAndBack(t *testing.T) {
 	old, current := command(earlier.CNO), command(lab.CNO)
 	create(t, lab.BareWith(func(ctx context.Context) error {
 		out, status, err := earlier.CNO(ctx, "", "install")
-		if err != nil || status != 0 {
-			return fmt.Errorf("cno install of %s: status %d, %w\n%s", earlier, status, err, out)
+		if err != nil {
+			return err
+		}
+		if status != 0 {
+			return fmt.Errorf("cno install of %s ends with status %d:\n%s", earlier, status, out)
 		}
 		return lab.ForNodesOfALab(ctx)
 	}, images...))
