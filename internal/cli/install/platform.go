@@ -28,7 +28,7 @@ type platform struct {
 // platforms returns the platforms that nodes can be recognized by. A node may belong to a distribution and a cloud.
 func platforms() []platform {
 	const (
-		filtered = "its network drops packets with addresses of pods. Choose a network with tunnels: OVNKubernetes, OpenShiftSDN, or Flannel with backend: vxlan"
+		filtered = "its network drops packets with addresses of pods. Choose a network, or a backend of it, that encapsulates packets between nodes"
 		managed  = "its control plane is not in the cluster, and the operator runs on control-plane nodes: give nodes the label " + controlPlane
 	)
 	return []platform{

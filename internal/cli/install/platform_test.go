@@ -32,12 +32,12 @@ func TestPlatformsAreRecognizedByTheirNodes(t *testing.T) {
 		{"no node has joined yet", nil, nil, nil},
 		{"nodes of an unknown platform", []corev1.Node{node(controlPlane, "", "v1.36.3", "")}, nil, nil},
 		{"kubeadm", []corev1.Node{node(controlPlane, kubeadm, "v1.36.3", "")}, []string{"kubeadm"}, nil},
-		{"kubeadm on a cloud with workers only as nodes of it", []corev1.Node{node(controlPlane, kubeadm, "v1.36.3", ""), node("", kubeadm, "v1.36.3", "aws:///eu-west-1a/i-0")}, []string{"kubeadm", "AWS"}, []string{"vxlan"}},
+		{"kubeadm on a cloud with workers only as nodes of it", []corev1.Node{node(controlPlane, kubeadm, "v1.36.3", ""), node("", kubeadm, "v1.36.3", "aws:///eu-west-1a/i-0")}, []string{"kubeadm", "AWS"}, []string{"encapsulates"}},
 		{"k3s", []corev1.Node{node(controlPlane, "", "v1.36.3+k3s1", "k3s://server")}, []string{"k3s"}, []string{"--flannel-backend=none"}},
 		{"RKE2", []corev1.Node{node(controlPlane, "", "v1.36.3+rke2r1", "rke2://server")}, []string{"RKE2"}, []string{"cni: none"}},
 		{"kind, which is made by kubeadm", []corev1.Node{node(controlPlane, kubeadm, "v1.36.3", "kind://docker/kind/kind-control-plane")}, []string{"kubeadm", "kind"}, []string{"disableDefaultCNI"}},
 		{"a provider whose name begins like another", []corev1.Node{node(controlPlane, "", "v1.36.3", "kinda://x")}, nil, nil},
-		{"a managed control plane", []corev1.Node{node("eks.amazonaws.com/nodegroup", "", "v1.36.3-eks-1", "aws:///eu-west-1a/i-0")}, []string{"Amazon EKS", "AWS"}, []string{"control plane is not in the cluster", "vxlan", "No node has the label"}},
+		{"a managed control plane", []corev1.Node{node("eks.amazonaws.com/nodegroup", "", "v1.36.3-eks-1", "aws:///eu-west-1a/i-0")}, []string{"Amazon EKS", "AWS"}, []string{"control plane is not in the cluster", "encapsulates", "No node has the label"}},
 	} {
 		names, notes := recognize(row.nodes)
 		if diff := cmp.Diff(row.names, names); diff != "" {
