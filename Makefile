@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export CNO_TEST_ASSETS := $(ASSETS)
 # Tests, images and the lab are built in the same way, so that each package is compiled once for all of them.
 export CGO_ENABLED := 0
-export GOFLAGS     := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
+export GOFLAGS     := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath -tags=grpcnotrace
 
 # The modules: the programs, the lab with its suites, and what is tested with the libraries of other tools.
 MODULES   := . e2e e2e/packaging e2e/olm

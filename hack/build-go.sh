@@ -10,7 +10,9 @@ ldflags="-s -w"
 ldflags="$ldflags ${LDFLAGS:-}"
 mkdir -p "$out"
 echo "building $* to $out"
-CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o "$out/" $(printf './cmd/%s ' "$@")
+# Without the tag, gRPC contains pages with templates that call methods by name, so that the linker would keep all exported methods of all types:
+# the operator's binary would be a quarter larger.
+CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "$ldflags" -o "$out/" $(printf './cmd/%s ' "$@")
 # The names under which kubectl finds cno and its completion.
 if [ -f "$out/cno" ]; then
 	ln -sf cno "$out/kubectl-cno"

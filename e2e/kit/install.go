@@ -68,6 +68,13 @@ func (k *Kit) InstallFrom(ctx context.Context, directory string) error {
 	return err
 }
 
+// ForNodesOfALab changes an operator that was not installed from config/lab as that does: the nodes of a lab are network namespaces of one machine, whose
+// table of connections kube-proxy cannot size from there.
+func (k *Kit) ForNodesOfALab(ctx context.Context) error {
+	_, err := k.Kubectl(ctx, "-n", OperatorNamespace, "set", "env", "deployment/"+OperatorDeployment, "KUBE_PROXY_KEEP_CONNTRACK_MAX=true")
+	return err
+}
+
 // Sample returns the content of a file of config/samples.
 func (k *Kit) Sample(name string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(k.Root, "config/samples", name))

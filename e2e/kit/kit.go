@@ -143,6 +143,11 @@ func (k *Kit) KubectlInput(ctx context.Context, input string, args ...string) (s
 		append([]string{"--kubeconfig", k.Kubeconfig()}, args...)...)
 }
 
+// Helm runs helm against the lab, and returns its standard output. The command "build helm" of the lab builds it.
+func (k *Kit) Helm(ctx context.Context, args ...string) (string, error) {
+	return k.run(ctx, filepath.Join(k.Root, "_output/lab/bin/helm"), nil, append([]string{"--kubeconfig", k.Kubeconfig()}, args...)...)
+}
+
 func (k *Kit) run(ctx context.Context, program string, stdin *strings.Reader, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = k.Root

@@ -64,20 +64,21 @@ func (k *Kit) Install(sample string, up ...string) []Step {
 }
 
 // Bare returns the steps that create a lab with the operator but without a Network. The arguments are those of lab up.
-func (k *Kit) Bare(up ...string) []Step { return k.bare(k.InstallOperator, up) }
+func (k *Kit) Bare(up ...string) []Step { return k.BareWith(k.InstallOperator, up...) }
 
 // OpenShift returns the steps that create a lab that resembles an OpenShift cluster, with a settled network that is configured by
 // Network.config alone. The arguments are additional ones of lab up.
 func (k *Kit) OpenShift(up ...string) []Step {
 	install := func(ctx context.Context) error { return k.InstallFrom(ctx, "lab-openshift") }
-	return append(k.bare(install, append([]string{"--openshift"}, up...)),
+	return append(k.BareWith(install, append([]string{"--openshift"}, up...)...),
 		Step{"wait until the network is available and every node ready", func(ctx context.Context) error {
 			return k.WaitSettled(ctx, 4*time.Minute)
 		}},
 	)
 }
 
-func (k *Kit) bare(install func(context.Context) error, up []string) []Step {
+// BareWith is Bare with another way to install the operator.
+func (k *Kit) BareWith(install func(context.Context) error, up ...string) []Step {
 	return []Step{
 		{"remove the previous lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
 		{"bring up a cluster without a pod network", func(ctx context.Context) error {
@@ -137,12 +138,14 @@ func (k *Kit) ServerOnEachNode(t testing.TB, namespace string, labels map[string
 	return pods
 }
 
-// Talk makes a pod send ten echo requests and ten HTTP requests a second to an address of a server pod. The returned function stops them, and fails the
-// test if a request was lost.
-func (k *Kit) Talk(t testing.TB, from *corev1.Pod, address string) (end func()) {
+// Talk makes a pod send ten echo requests and ten HTTP requests a second to an address of a server pod, and as many HTTP requests to further URLs. The
+// returned function stops them, and fails the test if a request was lost.
+func (k *Kit) Talk(t testing.TB, from *corev1.Pod, address string, urls ...string) (end func()) {
 	t.Helper()
 	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
-nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 http://%[1]s:8080/hostname && echo ok || echo lost; sleep 0.1; done' >/tmp/http 2>&1 &`, address)
+for url in http://%[1]s:8080/hostname %[2]s; do
+  nohup sh -c "while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 $url && echo ok || echo lost; sleep 0.1; done" >>/tmp/http 2>&1 &
+done`, address, strings.Join(urls, " "))
 	if _, err := k.Exec(t.Context(), from, start); err != nil {
 		t.Fatal(err)
 	}

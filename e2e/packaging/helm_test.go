@@ -1,10 +1,12 @@
 package packaging
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +53,13 @@ func files(t *testing.T, name string, images release.Set) map[string][]byte {
 
 func load(t *testing.T, name string, images release.Set) *chartv2.Chart {
 	t.Helper()
+	return loadFiles(t, files(t, name, images))
+}
+
+func loadFiles(t *testing.T, files map[string][]byte) *chartv2.Chart {
+	t.Helper()
 	var buffered []*archive.BufferedFile
-	for file, content := range files(t, name, images) {
+	for file, content := range files {
 		buffered = append(buffered, &archive.BufferedFile{Name: file, Data: content})
 	}
 	loaded, err := loader.LoadFiles(buffered)
@@ -148,8 +155,11 @@ func TestInstallUpgradeRollBackAndRemove(t *testing.T) {
 
 	upgrade := action.NewUpgrade(config)
 	upgrade.Namespace, upgrade.WaitStrategy = "kube-system", kube.HookOnlyStrategy
-	if _, err := upgrade.Run("cno", load(t, chart.Operator, set("v1.1.0", "b")), overrides()); err != nil {
+	if _, err := upgrade.Run("cno", loadFiles(t, withShortName(t, files(t, chart.Operator, set("v1.1.0", "b")))), overrides()); err != nil {
 		t.Fatal(err)
+	}
+	if names := shortNames(t, server); !slices.Contains(names, "netopnext") {
+		t.Errorf("the upgrade does not replace the CRD: its short names are %q", names)
 	}
 	d, c = deployment()
 	pod := d.Spec.Template.Spec
@@ -175,10 +185,35 @@ func TestInstallUpgradeRollBackAndRemove(t *testing.T) {
 	if err := rollback.Run("cno"); err != nil {
 		t.Fatal(err)
 	}
+	if names := shortNames(t, server); slices.Contains(names, "netopnext") {
+		t.Errorf("the rollback does not replace the CRD: its short names are %q", names)
+	}
 	if d, c := deployment(); !strings.HasSuffix(c.Image, strings.Repeat("a", 64)) || *d.Spec.Replicas != 2 {
 		t.Errorf("after a rollback the operator runs %s with %d replicas", c.Image, *d.Spec.Replicas)
 	}
 	remove(t, server, config)
+}
+
+// withShortName is the chart of a release whose CRD of the Network has another short name.
+func withShortName(t *testing.T, files map[string][]byte) map[string][]byte {
+	t.Helper()
+	before := files["templates/manifests.yaml"]
+	after := bytes.Replace(before, []byte("    shortNames:\n    - netop\n"), []byte("    shortNames:\n    - netop\n    - netopnext\n"), 1)
+	if bytes.Equal(before, after) {
+		t.Fatal("the CRD is not changed")
+	}
+	files["templates/manifests.yaml"] = after
+	return files
+}
+
+// shortNames returns those of the Network's CRD.
+func shortNames(t *testing.T, server *apitest.Server) []string {
+	t.Helper()
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Name: "networks.operator.openshift.io"}, &crd); err != nil {
+		t.Fatal(err)
+	}
+	return crd.Spec.Names.ShortNames
 }
 
 // network installs the other chart, with an override of a workload.

@@ -23,6 +23,7 @@ var namesNetworks = map[string]struct {
 	"internal/cli/dayone/validate/validate.go":      {1, "help: br-ex is for OVN-Kubernetes"},
 	"internal/cli/idle/command.go":                  {1, "help: the network that wakes Services"},
 	"internal/cli/install/cluster.go":               {6, "agents of networks that other parties install"},
+	"internal/cli/install/platform.go":              {1, "a flag of k3s"},
 	"internal/cli/render/render.go":                 {1, "an example in a message"},
 	"internal/controller/clusterconfig/validate.go": {1, "an example in a message"},
 	"internal/controller/signer/ca.go":              {1, "the namespace that OpenShift's signer of IPsec uses, with every network"},

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -27,7 +28,13 @@ import (
 // kustomization has the fields of kustomize that config/default and the directories below it use.
 type kustomization struct {
 	Resources          []string    `json:"resources"`
+	Labels             []labelling `json:"labels"`
 	ConfigMapGenerator []generator `json:"configMapGenerator"`
+}
+
+// labelling adds labels to objects, but not to selectors and pods.
+type labelling struct {
+	Pairs map[string]string `json:"pairs"`
 }
 
 type generator struct {
@@ -67,18 +74,60 @@ func Manifests(images Set, replicas int64) ([]*unstructured.Unstructured, error)
 			return nil, fmt.Errorf("deployment %s: %w", o.GetName(), err)
 		}
 	}
-	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	added := top.labels()
+	for _, o := range objects {
+		all := o.GetLabels()
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, added)
+		o.SetLabels(all)
+	}
+	Sort(objects)
 	return objects, nil
 }
 
+// labels returns the labels of all objects.
+func (k kustomization) labels() map[string]string {
+	out := map[string]string{}
+	for _, l := range k.Labels {
+		maps.Copy(out, l.Pairs)
+	}
+	return out
+}
+
+// Labels returns the labels of all objects of a release, by which an upgrade finds those of an earlier one.
+func Labels() (map[string]string, error) {
+	top, err := readKustomization(config.Files(), root)
+	return top.labels(), err
+}
+
 // order is the order of applying: dependencies of others first, objects that refuse changes and those that start pods last.
-var order = []string{
-	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-	"NetworkPolicy", "ConfigMap", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Deployment",
+var order = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "Namespace"},
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	{Version: "v1", Kind: "ServiceAccount"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	{Version: "v1", Kind: "ConfigMap"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
+	{Group: "apps", Version: "v1", Kind: "Deployment"},
+}
+
+// Kinds returns the kinds of the objects of releases, in the order in which they are applied.
+func Kinds() []schema.GroupVersionKind { return slices.Clone(order) }
+
+// Sort sorts objects in the order in which they are applied.
+func Sort(objects []*unstructured.Unstructured) {
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 }
 
 func rank(o *unstructured.Unstructured) int {
-	if i := slices.Index(order, o.GetKind()); i >= 0 {
+	if i := slices.Index(order, o.GroupVersionKind()); i >= 0 {
 		return i
 	}
 	return len(order) - 1 // other kinds go before those that start pods

@@ -64,8 +64,8 @@ func TestDependenciesAreAppliedFirst(t *testing.T) {
 		t.Errorf("the first is a %s, the last a %s", first, last)
 	}
 	for _, o := range objects {
-		if !slices.Contains(order, o.GetKind()) {
-			t.Errorf("kind %s has no place in the order", o.GetKind())
+		if !slices.Contains(order, o.GroupVersionKind()) {
+			t.Errorf("%s has no place in the order", o.GroupVersionKind())
 		}
 	}
 }

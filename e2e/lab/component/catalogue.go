@@ -35,6 +35,7 @@ const (
 	corednsVersion    = "v1.15.0"
 	pluginsVersion    = "v1.9.1"
 	pauseVersion      = "v3.10.2"
+	helmVersion       = "v4.3.1"
 )
 
 // Catalogue returns every component, dependencies first.
@@ -91,10 +92,15 @@ func Conformance() []Component {
 	return []Component{E2ETest(), invalid}
 }
 
+// Helm returns helm, with which a suite installs the charts of a release.
+func Helm() Component {
+	return Component{Name: "helm", Version: helmVersion, Module: "helm", Package: "helm.sh/helm/v4/cmd/helm"}
+}
+
 // Select returns components by their name or group. Without names, it returns the
 // whole catalogue.
 func Select(names []string) ([]Component, error) {
-	all := append(Catalogue(), Conformance()...)
+	all := append(append(Catalogue(), Conformance()...), Helm())
 	if len(names) == 0 {
 		return Catalogue(), nil
 	}

@@ -137,7 +137,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestEveryComponentHasABuildModuleThatPinsIt(t *testing.T) {
-	all := append(Catalogue(), Conformance()...)
+	all := append(append(Catalogue(), Conformance()...), Helm())
 	for _, c := range all {
 		dir := filepath.Join("..", "..", "components", c.Module)
 		if c.Package == "." {

@@ -34,8 +34,14 @@ func TestMain(m *testing.M) {
 // fresh creates a cluster. When the test ends, it fails if the API server has refused requests because permissions are missing.
 func fresh(t *testing.T) {
 	t.Helper()
+	create(t, lab.Bare())
+}
+
+// create is fresh with other steps.
+func create(t *testing.T, steps []kit.Step) {
+	t.Helper()
 	start, out := time.Now(), &strings.Builder{}
-	if err := kit.Run(t.Context(), out, lab.Bare()); err != nil {
+	if err := kit.Run(t.Context(), out, steps); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {

@@ -34,6 +34,10 @@ type found struct {
 	own      bool
 	// networks are third-party networks, by name with the DaemonSet or Deployment; proxies the DaemonSets of other kube-proxies.
 	networks, proxies []string
+	// platforms are the distribution and the cloud, notes what users have to know about a network there.
+	platforms, notes []string
+	// services is the Service CIDR of the API server, one for each IP family; empty if unknown.
+	services []string
 	// controlPlanes is the number of control-plane nodes, ready the number of nodes that have a network.
 	controlPlanes, ready int
 	// network is true if there is a Network. notUpgradeable is the reason why the operator must not be replaced now; empty if it may.
@@ -63,7 +67,7 @@ func controllers() map[string]string {
 // observe reads the state of the cluster for an installation. It changes nothing.
 func observe(ctx context.Context, cluster preview.Cluster) (found, error) {
 	var f found
-	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readDeployments, f.readNodes, f.readNetwork} {
+	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readDeployments, f.readNodes, f.readServices, f.readNetwork} {
 		if err := read(ctx, cluster); err != nil {
 			return f, err
 		}
@@ -149,6 +153,7 @@ func (f *found) readNodes(ctx context.Context, cluster preview.Cluster) error {
 	} else if err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
+	f.platforms, f.notes = recognize(list.Items)
 	for _, n := range list.Items {
 		if _, ok := n.Labels[controlPlane]; ok {
 			f.controlPlanes++

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/release"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -46,7 +48,8 @@ func New() *cobra.Command {
 		Short: "Install the operator",
 		Long: `Applies the manifests that this program contains: CRDs, permissions, admission policies and the
 operator, with the images of the same release. With one control-plane node, the operator has one
-replica. An interrupted installation is completed.
+replica. An interrupted installation is completed. The command prints the platform of the nodes, if
+it is recognized, and what a network needs there.
 
 A cluster with another network or network operator, which the message names, is refused, since two
 networks interfere with each other. With --keep-network another network may stay: then the Network
@@ -106,7 +109,7 @@ func (o *options) install(cmd *cobra.Command) error {
 	if err := t.found.refuseInstall(t.version, o.keepNetwork); err != nil {
 		return &exit.Code{Status: exit.Refused, Err: err}
 	}
-	return o.apply(cmd, t)
+	return o.apply(cmd, t, nil)
 }
 
 // result is the output of install and upgrade.
@@ -114,24 +117,26 @@ type result struct {
 	// Version is that of the binary's release, From that of the previous operator; empty if there was none.
 	Version string `json:"version"`
 	From    string `json:"from,omitempty"`
+	// Platforms are the distribution and the cloud of the nodes, as far as they are recognized.
+	Platforms []string `json:"platforms"`
 	// Applied is false if nothing was changed, Running true if the command waited until the operator runs.
 	Applied bool `json:"applied"`
 	Running bool `json:"running"`
-	// Objects are those of the release in the order in which they are applied.
+	// Objects are those of the release in the order in which they are applied, and then those that are deleted.
 	Objects []change `json:"objects"`
 	// Notes are sentences about the cluster, Next is the next step for the user.
 	Notes []string `json:"notes"`
 	Next  string   `json:"next"`
 }
 
-// change is the action on an object: apply, or with --plan create, change or keep.
+// change is the action on an object: apply or delete, or with --plan create, change, keep or delete.
 type change struct {
 	Action string `json:"action"`
 	Object string `json:"object"`
 }
 
-// apply applies all objects, waits if requested, and prints the next step.
-func (o *options) apply(cmd *cobra.Command, t target) error {
+// apply applies all objects, waits if requested, and prints the next step. Obsolete objects are deleted once the operator runs.
+func (o *options) apply(cmd *cobra.Command, t target, obsolete []*unstructured.Unstructured) error {
 	progress := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
 		progress = cmd.ErrOrStderr()
@@ -146,11 +151,20 @@ func (o *options) apply(cmd *cobra.Command, t target) error {
 		if err := a.running(ctx); err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}
 		}
+		if err := a.remove(ctx, obsolete); err != nil {
+			return &exit.Code{Status: exit.Refused, Err: err}
+		}
 	}
 	res := t.result()
 	res.Applied, res.Running = true, o.wait
 	for _, object := range t.objects {
 		res.Objects = append(res.Objects, change{"apply", label(object)})
+	}
+	if o.wait {
+		res.delete(obsolete)
+	} else if len(obsolete) > 0 {
+		res.Notes = append(res.Notes, fmt.Sprintf("objects of the previous release stay, which its pods may still use: %s. To delete them once the new pods run: cno upgrade --wait",
+			phrase.Names(describe(obsolete), maxNames)))
 	}
 	if !o.form.ForPeople() {
 		return o.form.Write(cmd.OutOrStdout(), res)
@@ -160,11 +174,16 @@ func (o *options) apply(cmd *cobra.Command, t target) error {
 
 // result returns the output before anything is applied.
 func (t target) result() result {
-	res := result{Version: t.version, From: t.found.version(), Objects: []change{}, Notes: []string{}, Next: "cno status"}
+	res := result{
+		Version: t.version, From: t.found.version(), Platforms: append([]string{}, t.found.platforms...), Objects: []change{}, Notes: append([]string{}, t.found.notes...), Next: "cno status",
+	}
 	for _, name := range t.found.proxies {
 		res.Notes = append(res.Notes, name+" is another kube-proxy. Delete it, or set spec.deployKubeProxy: false in the Network.")
 	}
 	if !t.found.network {
+		if note := t.found.serviceNote(); note != "" {
+			res.Notes = append(res.Notes, note)
+		}
 		res.Next = "write a Network, of which config/samples has examples, and run: cno apply -f network.yaml --watch"
 	}
 	return res
@@ -176,6 +195,9 @@ func (r result) print(out io.Writer) error {
 		state = "is installed and runs"
 	}
 	lines := []string{fmt.Sprintf("The operator %s %s.", r.Version, state)}
+	if len(r.Platforms) > 0 {
+		lines = append(lines, "Platform: "+strings.Join(r.Platforms, ", ")+".")
+	}
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note)
 	}

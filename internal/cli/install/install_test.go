@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,10 +25,13 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	built "github.com/cluster-network-operator/cno/internal/image"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/release"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/version"
@@ -105,7 +114,8 @@ func TestInstallUpgradeAndRollback(t *testing.T) {
 	}
 	for _, want := range []string{
 		"] CustomResourceDefinition networks.operator.openshift.io\n", "The operator " + version.String() + " is installed and runs.\n",
-		"Note: DaemonSet kube-system/kube-proxy is another kube-proxy.", "Next: write a Network",
+		"Note: DaemonSet kube-system/kube-proxy is another kube-proxy.", "Next: write a Network", "Platform: kubeadm.\n",
+		"Note: The API server gives Services addresses of 10.96.0.0/16: write the same as spec.serviceNetwork.\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not printed:\n%s", want, out)
@@ -145,6 +155,7 @@ func TestInstallUpgradeAndRollback(t *testing.T) {
 	if got := operator(t, server).Spec.Template.Spec.Containers[0].Image; !strings.HasPrefix(got, "other.example/") {
 		t.Errorf("after the upgrade the operator runs %s", got)
 	}
+	obsoleteObjects(t, server)
 	annotate(t, server, "v0.2.0")
 	if out, status := call(t, file, NewUpgrade()); status != exit.Refused || !strings.Contains(out, "--downgrade") {
 		t.Errorf("an older version without the flag: %d %s", status, out)
@@ -152,6 +163,109 @@ func TestInstallUpgradeAndRollback(t *testing.T) {
 	if out, status := call(t, file, NewUpgrade(), "--downgrade"); status != exit.OK {
 		t.Errorf("an older version with the flag: %d %s", status, out)
 	}
+}
+
+// obsoleteObjects upgrades a cluster that has objects of the previous release: the ConfigMap of its images, and those that this release
+// does not have.
+func obsoleteObjects(t *testing.T, server *apitest.Server) {
+	t.Helper()
+	file := server.Kubeconfig
+	pairs, err := release.Labels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaced := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: status.OperatorNamespace, Name: name, Labels: pairs}
+	}
+	own, foreign := client.FieldOwner(preview.FieldManager), client.FieldOwner("kubectl-client-side-apply")
+	rows := []struct {
+		why     string
+		object  client.Object
+		owner   client.FieldOwner
+		deleted bool
+	}{
+		{"a role of the previous release", &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: "cluster-network-operator-previous", Labels: pairs}}, own, true},
+		{"a user's copy with the label", &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: namespaced("copy")}, foreign, false},
+		{"without the label", &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: status.OperatorNamespace, Name: "unlabelled"}}, own, false},
+		{"a namespace, which may hold objects of users", &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "openshift-previous", Labels: pairs}}, own, false},
+		{"a CRD, with which its objects would be deleted", previousCRD(pairs), own, false},
+	}
+	for _, row := range rows {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), row.owner); err != nil {
+			t.Fatalf("%s: %v", row.why, err)
+		}
+	}
+	protect(t, server)
+
+	images := func() []string {
+		var list corev1.ConfigMapList
+		if err := server.Client.List(t.Context(), &list, client.InNamespace(status.OperatorNamespace)); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, cm := range list.Items {
+			if strings.HasPrefix(cm.Name, imageConfig) {
+				out = append(out, cm.Name)
+			}
+		}
+		return out
+	}
+	if got := images(); len(got) != 2 {
+		t.Errorf("before the deletion there are the ConfigMaps %q, want those of two releases", got)
+	}
+	out, code := call(t, file, NewUpgrade(), "--images", "other.example/cno")
+	if code != exit.OK || !strings.Contains(out, "stay, which its pods may still use: ConfigMap "+status.OperatorNamespace+"/"+imageConfig) || len(images()) != 2 {
+		t.Errorf("an upgrade that does not wait for the new pods: %d %s", code, out)
+	}
+	deletions := []string{"delete ConfigMap " + status.OperatorNamespace + "/" + imageConfig, "delete ClusterRole cluster-network-operator-previous\n"}
+	out, code = call(t, file, NewUpgrade(), "--plan", "--images", "other.example/cno")
+	for _, want := range deletions {
+		if code != exit.OK || !strings.Contains(out, "  "+want) || strings.Count(out, "  delete ") != len(deletions) {
+			t.Errorf("%d, %q is not in the plan:\n%s", code, want, out)
+		}
+	}
+	go run(t.Context(), t, server)
+	out, code = call(t, file, NewUpgrade(), "--images", "other.example/cno", "--wait")
+	for _, want := range deletions {
+		if code != exit.OK || !strings.Contains(out, want) {
+			t.Errorf("%d, %q is not printed:\n%s", code, want, out)
+		}
+	}
+	if got := images(); len(got) != 1 {
+		t.Errorf("after the deletion there are the ConfigMaps %q", got)
+	}
+	for _, row := range rows {
+		err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(row.object), row.object)
+		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) != row.deleted {
+			t.Errorf("%s: deleted must be %t: %v", row.why, row.deleted, err)
+		}
+	}
+}
+
+func previousCRD(pairs map[string]string) *apiextensionsv1.CustomResourceDefinition {
+	object := &apiextensionsv1.JSONSchemaProps{Type: "object"}
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: "previous.networkoperator.openshift.io", Labels: pairs},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "networkoperator.openshift.io", Scope: apiextensionsv1.ClusterScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "previous", Kind: "Previous"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: object}}},
+		},
+	}
+}
+
+// protect makes the policies protect the installation, as with a network in use, until the test ends.
+func protect(t *testing.T, server *apitest.Server) {
+	t.Helper()
+	server.Create(t, &networkoperatorv1.NetworkGuard{ObjectMeta: metav1.ObjectMeta{Name: networkoperatorv1.NetworkGuardName}, Data: map[string]string{"spec.defaultNetwork.type": "Flannel"}})
+	eventually.Holds(t, "the policies refuse deletions", func() (string, bool) {
+		err := server.Client.Delete(t.Context(), operator(t, server), client.DryRunAll)
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "deletion-in-use")
+	})
 }
 
 // controller is a Deployment of a third party.
@@ -171,7 +285,9 @@ func refusals(t *testing.T, server *apitest.Server) {
 	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: status.OperatorNamespace}}); err != nil {
 		t.Fatal(err)
 	}
-	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{controlPlane: ""}}})
+	server.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "cp-0", Labels: map[string]string{controlPlane: ""}, Annotations: map[string]string{"kubeadm.alpha.kubernetes.io/cri-socket": "unix:///run/containerd/containerd.sock"},
+	}})
 
 	for name, other := range map[string]client.Object{
 		"Calico (DaemonSet kube-system/calico-node)":                                               agent("kube-system", "calico-node"),

@@ -22,7 +22,8 @@ func NewUpgrade() *cobra.Command {
 		Short: "Upgrade the installed operator to this program's release",
 		Long: `Applies the manifests that this program contains to a cluster in which the operator is installed.
 The operator then rolls out the network in batches of nodes; cno status --watch follows the rollout.
-With --plan, the command prints which objects would change, and changes nothing.
+With --plan, the command prints which objects would change, and changes nothing. With --wait, it
+deletes obsolete objects of an earlier release once the operator runs; CRDs and namespaces are kept.
 
 An upgrade is refused while the Network has Upgradeable=False, for example during a rollout. A
 version older than the installed one needs --downgrade; it may be one minor version older.
@@ -50,17 +51,22 @@ func (o *options) upgrade(cmd *cobra.Command) error {
 	if err := t.found.refuseUpgrade(t.version, o.downgrade); err != nil {
 		return &exit.Code{Status: exit.Refused, Err: err}
 	}
+	obsolete, err := applier{cluster: t.cluster}.obsolete(cmd.Context(), t.objects)
+	if err != nil {
+		return err
+	}
 	if o.plan {
 		res, err := t.planned(cmd.Context())
 		if err != nil {
 			return err
 		}
+		res.delete(obsolete)
 		if !o.form.ForPeople() {
 			return o.form.Write(cmd.OutOrStdout(), res)
 		}
 		return res.printPlan(cmd.OutOrStdout())
 	}
-	return o.apply(cmd, t)
+	return o.apply(cmd, t, obsolete)
 }
 
 // refuseUpgrade returns an error if the operator must not be replaced.

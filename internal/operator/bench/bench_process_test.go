@@ -129,20 +129,19 @@ func (p *process) cpu(b testing.TB) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// build builds a program of this repository as hack/build-go.sh does, and returns its path.
+// build builds a program of this repository as a release does, and returns its path.
 func build(b testing.TB, dir, name string) string {
 	b.Helper()
 	root, err := apitest.RepositoryRoot()
 	if err != nil {
 		b.Fatal(err)
 	}
-	path := filepath.Join(dir, name)
-	cmd := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/"+name)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.CommandContext(b.Context(), filepath.Join(root, "hack", "build-go.sh"), name)
+	cmd.Env = append(os.Environ(), "OUT="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("build %s: %v\n%s", name, err, out)
 	}
-	return path
+	return filepath.Join(dir, name)
 }
 
 // freeAddress returns an address of this machine that no one listens on.

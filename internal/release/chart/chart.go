@@ -207,7 +207,12 @@ const configName = "network-operator-images"
 func imagesTemplate(o *unstructured.Unstructured) []byte {
 	data, _, _ := unstructured.NestedStringMap(o.Object, "data")
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\ndata:\n", configName, o.GetNamespace())
+	fmt.Fprintf(&out, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  labels:\n", configName, o.GetNamespace())
+	labels := o.GetLabels()
+	for _, key := range sorted(labels) {
+		fmt.Fprintf(&out, "    %s: %s\n", key, labels[key])
+	}
+	out.WriteString("data:\n")
 	for _, key := range sorted(data) {
 		fmt.Fprintf(&out, "  %s: {{ include \"cno.image\" (list . %q) }}\n", key, imageName(data[key]))
 	}
