@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/podexec"
 )
 
 // poll is the interval at which a NetNamespace is read until the controller has processed a request.
@@ -54,8 +56,8 @@ type verb struct {
 // status ends the help of each command.
 const status = `
 
-Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered; 2 the
-cluster does not answer, or the command line is wrong.`
+Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered, or a node
+does not use the VNIDs in time; 2 the cluster does not answer, or the command line is wrong.`
 
 // New creates the command pod-network.
 func New() *cobra.Command {
@@ -63,7 +65,8 @@ func New() *cobra.Command {
 		Use:   "pod-network",
 		Short: "Connect and separate the pods of namespaces (OpenShiftSDN, mode Multitenant)",
 		Long: `Changes which namespaces share a virtual network. The commands request it of the controller of
-OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
+OpenShiftSDN, as oc adm pod-network does, and wait for its answer, and until all nodes with pods of
+these namespaces use the VNIDs.` + status,
 		Example: "  cno pod-network join-projects --to=shop warehouse\n  cno pod-network isolate-projects warehouse",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -99,7 +102,7 @@ func (v verb) command() *cobra.Command {
 		cmd.Flags().StringVar(&o.to, "to", "", "the namespace whose virtual network the others get (required)")
 		_ = cmd.RegisterFlagCompletionFunc("to", cobra.NoFileCompletions)
 	}
-	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the controller")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the controller and the nodes")
 	o.form.Add(cmd)
 	o.cluster.Add(cmd.Flags())
 	return cmd
@@ -112,7 +115,7 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 		return err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(sdnv1.AddToScheme(scheme), eventsv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(sdnv1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)
 	}
 	api, err := client.New(config, client.Options{Scheme: scheme})
@@ -125,6 +128,11 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 		return err
 	}
 	answers, err := requestAll(ctx, api, request, names)
+	note, late := agents{api, podexec.Runner{Config: config, Objects: api}.Run}.await(ctx, answers)
+	if note != "" {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "note: "+note) // the result does not depend on it
+	}
+	err = errors.Join(err, late)
 	if printed := o.print(cmd.OutOrStdout(), answers); printed != nil {
 		return printed
 	}
