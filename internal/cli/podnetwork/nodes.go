@@ -13,7 +13,6 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/provider"
-	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
 const (
@@ -25,9 +24,8 @@ const (
 
 // agents asks the agents of nodes for the VNIDs that they use.
 type agents struct {
-	objects client.Reader
-	// run runs a command in a pod of the network.
-	run func(context.Context, provider.TraceCommand) (string, error)
+	provider.VNIDReporter
+	access provider.TraceAccess
 }
 
 // await waits until all nodes with pods of the namespaces use their VNIDs. note is the reason why it did not wait, if the user may not ask agents.
@@ -64,7 +62,7 @@ func (a agents) nodes(ctx context.Context, answers []answer) ([]string, error) {
 	found := map[string]bool{}
 	for _, in := range answers {
 		var pods corev1.PodList
-		if err := a.objects.List(ctx, &pods, client.InNamespace(in.Namespace)); err != nil {
+		if err := a.access.Objects.List(ctx, &pods, client.InNamespace(in.Namespace)); err != nil {
 			return nil, fmt.Errorf("list the pods of namespace %s: %w", in.Namespace, err)
 		}
 		for _, p := range pods.Items {
@@ -80,7 +78,7 @@ func (a agents) nodes(ctx context.Context, answers []answer) ([]string, error) {
 // awaitNode waits until a node uses the VNIDs. A namespace that the agent does not report has no flows there.
 func (a agents) awaitNode(ctx context.Context, node string, answers []answer) error {
 	for {
-		used, err := a.used(ctx, node)
+		used, err := a.VNIDs(ctx, a.access, node)
 		if err == nil && !slices.ContainsFunc(answers, func(want answer) bool { id, attached := used[want.Namespace]; return attached && id != want.VNID }) {
 			return nil
 		}
@@ -96,14 +94,4 @@ func (a agents) awaitNode(ctx context.Context, node string, answers []answer) er
 		case <-time.After(nodePoll):
 		}
 	}
-}
-
-// used returns the VNIDs in the flows of a node, by namespace.
-func (a agents) used(ctx context.Context, node string) (map[string]uint32, error) {
-	out, err := a.run(ctx, provider.TraceCommand{Namespace: agentconfig.Namespace, App: agentconfig.Node, Node: node, Container: agentconfig.Node, Command: []string{"openshift-sdn-node", agentconfig.CompareCommand}})
-	if err != nil {
-		return nil, err
-	}
-	c, err := agentconfig.DecodeComparison([]byte(out))
-	return c.VNIDs, err
 }

@@ -2,7 +2,6 @@ package podnetwork
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -16,8 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/cluster-network-operator/cno/internal/provider"
-	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
+
+// reporterFunc is a VNIDReporter.
+type reporterFunc func(node string) (map[string]uint32, error)
+
+func (f reporterFunc) VNIDs(_ context.Context, _ provider.TraceAccess, node string) (map[string]uint32, error) {
+	return f(node)
+}
 
 // TestNodesAreAwaited: those with pods of the changed namespaces.
 func TestNodesAreAwaited(t *testing.T) {
@@ -51,18 +56,17 @@ func TestNodesAreAwaited(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			asked := map[string]bool{}
-			a := agents{objects: reader, run: func(_ context.Context, c provider.TraceCommand) (string, error) {
-				asked[c.Node] = true
+			a := agents{access: provider.TraceAccess{Objects: reader}, VNIDReporter: reporterFunc(func(node string) (map[string]uint32, error) {
+				asked[node] = true
 				if row.failure != nil {
-					return "", row.failure
+					return nil, row.failure
 				}
 				id := uint32(10)
-				if time.Since(start) < row.applied[c.Node] {
+				if time.Since(start) < row.applied[node] {
 					id = 77
 				}
-				out, err := json.Marshal(agentconfig.Comparison{VNIDs: map[string]uint32{"a": id, "b": 11}})
-				return string(out), err
-			}}
+				return map[string]uint32{"a": id, "b": 11}, nil
+			})}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			note, err := a.await(ctx, []answer{{"a", 10}})

@@ -19,11 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/podexec"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // poll is the interval at which a NetNamespace is read until the controller has processed a request.
@@ -34,7 +37,9 @@ type options struct {
 	to      string
 	timeout time.Duration
 	form    output.Format
-	cluster kubeconfig.Flags
+	// reporter returns the VNIDReporter of a network type.
+	reporter func(operatorv1.NetworkType) provider.VNIDReporter
+	cluster  kubeconfig.Flags
 }
 
 // eventTimeout is how long to wait for the event that explains a refusal: it may be written after the answer.
@@ -59,8 +64,8 @@ const status = `
 Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered, or a node
 does not use the VNIDs in time; 2 the cluster does not answer, or the command line is wrong.`
 
-// New creates the command pod-network.
-func New() *cobra.Command {
+// New creates the command pod-network. The registry has the network whose agents are asked.
+func New(registry pipeline.Registry) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pod-network",
 		Short: "Connect and separate the pods of namespaces (OpenShiftSDN, mode Multitenant)",
@@ -81,13 +86,13 @@ these namespaces use the VNIDs.` + status,
 			long:    `Connects the pods of namespaces with those of all others: they get VNID 0.`,
 			example: "  cno pod-network make-projects-global monitoring", request: func(*options) string { return sdnv1.ChangeGlobal }},
 	} {
-		cmd.AddCommand(v.command())
+		cmd.AddCommand(v.command(registry))
 	}
 	return cmd
 }
 
-func (v verb) command() *cobra.Command {
-	var o options
+func (v verb) command(registry pipeline.Registry) *cobra.Command {
+	o := options{reporter: registry.VNIDReporter}
 	cmd := &cobra.Command{
 		Use: v.use, Short: v.short, Long: v.long + status, Example: v.example,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
@@ -128,7 +133,8 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 		return err
 	}
 	answers, err := requestAll(ctx, api, request, names)
-	note, late := agents{api, podexec.Runner{Config: config, Objects: api}.Run}.await(ctx, answers)
+	access := provider.TraceAccess{Objects: api, Run: podexec.Runner{Config: config, Objects: api}.Run}
+	note, late := agents{o.reporter(operatorv1.NetworkTypeOpenShiftSDN), access}.await(ctx, answers)
 	if note != "" {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "note: "+note) // the result does not depend on it
 	}
