@@ -135,7 +135,7 @@ func agentFigures() []comparison {
 	}
 	for i, c := range all {
 		if !strings.HasPrefix(c.what, "that, ") {
-			all[i].what = "OpenShiftSDN: " + c.what
+			all[i].what = "SDN: " + c.what
 		}
 	}
 	return all

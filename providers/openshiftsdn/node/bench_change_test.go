@@ -35,7 +35,6 @@ const (
 type probe struct {
 	mu   sync.Mutex
 	last time.Time
-	stop []func()
 }
 
 // newProbe returns a probe from a namespace to an address; arrivals are read from a connection.
