@@ -21,11 +21,9 @@ func (m *machine) hostSwitch(t *testing.T) (database string) {
 	s := ovs.Switch{RunDir: m.config.SwitchRunDir, DataDir: m.config.SwitchDataDir, Schema: "/usr/share/openvswitch/vswitch.ovsschema", Userspace: !kernelDatapath(t), Log: slog.New(slog.DiscardHandler)}
 	datapath := "system"
 	if s.Userspace {
-		underlay := ovs.Underlay{Namespace: m.config.SwitchNamespace, ProcSys: m.config.ProcSys}
-		if err := underlay.PrepareNamespace(); err != nil {
-			t.Fatal(err)
-		}
-		s.Namespace, datapath = underlay.Path(), "netdev"
+		// Not PrepareNamespace: the thread that it ends may be the parent of another node's processes, which end with their parent.
+		netns.Run(t, "ip", "netns", "add", m.config.SwitchNamespace)
+		s.Namespace, datapath = "/run/netns/"+m.config.SwitchNamespace, "netdev"
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
