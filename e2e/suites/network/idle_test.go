@@ -40,6 +40,8 @@ func TestIdledServiceIsWoken(t *testing.T) {
 		_, err := lab.Get(ctx, client, url)
 		return err
 	})
+	// The Deployment's controller has written its last status: the command does not repeat a write that conflicts.
+	kubectl(t, "rollout", "status", "deployment/web", "-n", ns, "--timeout=60s")
 	cno(t, 0, "idle", "web", "-n", ns)
 	kit.Eventually(t, time.Minute, "no pod of the Service runs", func(context.Context) error {
 		if out := kubectl(t, "get", "pods", "-n", ns, "-l", "app=server", "-o", "name"); out != "" {
