@@ -71,7 +71,7 @@ wrong. The help of each command has the details.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), podnetwork.New(), idle.New(time.Now), doctor.New(p.Registry, time.Now), trace.New(p.Registry), connectivity.New(p.Registry), ui.New(p, version.String(), time.Now),
+		pause.New(time.Now), pause.NewResume(), podnetwork.New(p.Registry), idle.New(time.Now), doctor.New(p.Registry, time.Now), trace.New(p.Registry), connectivity.New(p.Registry), ui.New(p, version.String(), time.Now),
 		top.New(p.Registry.Operands(), colored, time.Now), uninstall.New(p.Registry.Operands()), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version), man.New(),

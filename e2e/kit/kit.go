@@ -33,6 +33,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
 // Kit is a checkout with its lab. Client is nil until Connect has succeeded.
@@ -173,7 +174,7 @@ func (k *Kit) Connect() error {
 	}
 	cfg.QPS, cfg.Burst = 100, 200
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme, sdnv1.AddToScheme,
 		configv1.Install, controlplanev1alpha1.Install, machineconfigv1.Install, addIngressController} {
 		if err := add(s); err != nil {
 			return err

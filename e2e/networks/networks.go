@@ -51,8 +51,10 @@ type Network struct {
 	// Unsafe, if not nil, makes a change that the operator refuses while the network is in use, and with which the network works after it
 	// is forced.
 	Unsafe func(*operatorv1.NetworkSpec)
-	// EgressIPs is true if NetNamespaces and HostSubnets can assign egress IPs to namespaces.
-	EgressIPs bool
+	// NetNamespaces is true if NetNamespaces, HostSubnets and EgressNetworkPolicies give namespaces egress IPs, multicast and egress firewalls.
+	NetNamespaces bool
+	// Unidles is true if the first connection to an idled Service scales up its pods.
+	Unidles bool
 	// Left is a shell command that prints the state of the network on a node that uninstalling must remove, other than the agents' files.
 	Left string
 }
@@ -87,8 +89,9 @@ func openShiftSDN(variant, object string, quick bool) Network {
 		Type: operatorv1.NetworkTypeOpenShiftSDN, Variant: variant, Object: "e2e/networks/openshiftsdn/" + object,
 		Provider: released(operatorv1.NetworkTypeOpenShiftSDN), Quick: quick,
 		// Tests of Kubernetes send UDP packets of 2 KiB.
-		LabUp:     []string{"--mtu=9000"},
-		EgressIPs: variant != "Subnet",
+		LabUp:         []string{"--mtu=9000"},
+		NetNamespaces: variant != "Subnet",
+		Unidles:       true,
 		Unsafe: func(s *operatorv1.NetworkSpec) {
 			if s.DefaultNetwork.OpenShiftSDNConfig == nil {
 				s.DefaultNetwork.OpenShiftSDNConfig = &osv1.OpenShiftSDNConfig{}

@@ -34,7 +34,7 @@ const (
 // comparisons are all figures with a goal or a figure to compare with, in the order of the table. The peer is the operator that OpenShift
 // ships, measured on the same kind of machine; docs/benchmarks.md has the method.
 func comparisons() []comparison {
-	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), logicalFigures(), labFigures())
+	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), ovnFigures(), sdnFigures(), labFigures())
 }
 
 func operatorFigures() []comparison {
@@ -91,20 +91,76 @@ func partFigures() []comparison {
 	}
 }
 
-// logicalFigures are of the network with logical switches, outside of the lab.
-func logicalFigures() []comparison {
+// ovnFigures are those of OVN-Kubernetes, without a lab.
+func ovnFigures() []comparison {
 	const bridge = sameRun + ", a bridge that only learns addresses"
 	return []comparison{
-		{benchmark: "PodToPodBesideABridge/stream", unit: "pod-Gbit/s", what: "one TCP stream between pods over logical switches", goal: none, otherUnit: "bridge-Gbit/s", whose: bridge, more: true},
+		{benchmark: "PodToPodBesideABridge/stream", unit: "pod-Gbit/s", what: "OVN: one TCP stream, pods of two nodes", goal: none, otherUnit: "bridge-Gbit/s", whose: bridge, more: true},
 		{benchmark: "PodToPodBesideABridge/stream", unit: "%bridge", what: "that, % of the bridge's", goal: 80, more: true},
-		{benchmark: "PodToPodBesideABridge/round-trips", unit: "pod-/s", what: "round trips between pods over logical switches, a second", goal: none, otherUnit: "bridge-/s", whose: bridge, more: true},
+		{benchmark: "PodToPodBesideABridge/round-trips", unit: "pod-/s", what: "OVN: round trips between pods of two nodes, a second", goal: none, otherUnit: "bridge-/s", whose: bridge, more: true},
 		{benchmark: "PodToPodBesideABridge/round-trips", unit: "%bridge", what: "that, % of the bridge's", goal: 80, more: true},
-		{benchmark: "Master/first", unit: "peak-MB", what: "master of logical switches, 500 nodes, 5,000 pods, peak", goal: none},
-		{benchmark: "Master/restarted", unit: "cpu-s", what: "the same master, CPU seconds of a restart", goal: none},
-		{benchmark: "Master/idle", unit: "cpu-ms/min", what: "the same master, CPU a minute, idle", goal: none},
-		{benchmark: "Master/idle", unit: "northbound-B/min", what: "written to the northbound database, idle", goal: 0},
-		{benchmark: "Master/idle", unit: "southbound-B/min", what: "written to the southbound database, idle", goal: 0},
+		{benchmark: "Master/first", unit: "peak-MB", what: "OVN: peak memory of the master, 500 nodes, 5,000 pods", goal: none},
+		{benchmark: "Master/restarted", unit: "cpu-s", what: "OVN: CPU seconds of a restart of that master", goal: none},
+		{benchmark: "Master/idle", unit: "cpu-ms/min", what: "OVN: CPU of that master in an idle minute, ms", goal: none},
+		{benchmark: "Master/idle", unit: "northbound-B/min", what: "OVN: bytes written to the northbound database in an idle minute", goal: 0},
+		{benchmark: "Master/idle", unit: "southbound-B/min", what: "OVN: bytes written to the southbound database in an idle minute", goal: 0},
 	}
+}
+
+// sdnFigures are those of OpenShiftSDN, without a lab.
+func sdnFigures() []comparison {
+	const byOpenVSwitch = sameRun + ", ovs-vsctl and ovs-ofctl"
+	const normal, tenth, watch = sameRun + ", action NORMAL", sameRun + ", a tenth of the objects", sameRun + ", bare watch"
+	all := []comparison{
+		{benchmark: "PolicyOf200Pods", unit: "flows", what: "a policy of 200 pods, 200 peers and two ports, flows", goal: 3*(200+200) + 16, otherUnit: "product-flows", whose: sameRun + ", the product"},
+		{benchmark: "PolicyOf200Pods", unit: "policy-ms", what: "that, until its flows are installed", goal: none, otherUnit: "product-ms", whose: sameRun + ", the product in one bundle"},
+		{benchmark: "PolicyOf200Pods", unit: "policy/product", what: "that, of the time of the product", goal: 0.2},
+		{benchmark: "PolicyOf200Pods", unit: "pod-flows", what: "one more pod in that policy, flows changed", goal: 8},
+		{benchmark: "PolicyOf200Pods", unit: "pod/pod-of-20", what: "that, of the time in a policy of 20 pods and 20 peers", goal: 1.5},
+		{benchmark: "RestartOfOpenVSwitch", unit: "restored-ms", what: "ovs-vswitchd answers, until it has the flows of 250 pods, 500 nodes and 200 policies", goal: none,
+			otherUnit: "replace-flows-ms", whose: sameRun + ", replace-flows"},
+		{benchmark: "RestartOfOpenVSwitch", unit: "restored/replace-flows", what: "that, of the time of replace-flows", goal: 2},
+		{benchmark: "AgentOf500Nodes", unit: "start-ms", what: "start of a node's agent, 500 nodes, 5,000 pods, 1,000 namespaces and policies", goal: none, otherUnit: "tenth-start-ms", whose: tenth},
+		{benchmark: "AgentOf500Nodes", unit: "start/tenth", what: "that, of the time with a tenth of the objects", goal: 12},
+		{benchmark: "AgentOf500Nodes", unit: "rss-MB", what: "resident, that agent", goal: none, otherUnit: "tenth-rss-MB", whose: tenth},
+		{benchmark: "AgentOf500Nodes", unit: "rss/tenth", what: "that, of the memory with a tenth of the objects", goal: 8},
+		{benchmark: "AgentOf500Nodes", unit: "idle-requests", what: "requests of that agent in 20 idle seconds, without watches", goal: 0},
+		{benchmark: "AgentOf500Nodes", unit: "idle-bytes", what: "bytes that it has written to disk in that time", goal: 0},
+		{benchmark: "Controller/5000_nodes,_10000_namespaces", unit: "ratio", what: "blocks and VNIDs of 5,000 nodes and 10,000 namespaces, of the time of a client that only writes", goal: 1.5},
+		{benchmark: "Controller/5000_nodes,_10000_namespaces", unit: "writes-of-a-restart", what: "writes of a restart of that controller", goal: 0},
+	}
+	for _, parallel := range []string{"1", "10", "100"} {
+		all = append(all,
+			comparison{benchmark: "AddOfPods/parallel=" + parallel, unit: "add-p99-ms", what: "CNI ADD, " + parallel + " at once, p99", goal: none, otherUnit: "hand-p99-ms", whose: byOpenVSwitch},
+			comparison{benchmark: "AddOfPods/parallel=" + parallel, unit: "rate/hand", what: "that, pods a second, of the rate by hand", goal: 10, more: true})
+	}
+	for _, change := range []struct{ name, what string }{
+		{"policy/created", "a NetworkPolicy"}, {"policy/label", "the label of a pod"}, {"netnamespace", "a NetNamespace"}, {"node", "a node, with 500 others"},
+	} {
+		all = append(all,
+			comparison{benchmark: "FirstPacket/" + change.name, unit: "packet-p99-ms", what: change.what + ", written until a packet passes, p99", goal: none, otherUnit: "watch-p99-ms", whose: watch},
+			comparison{benchmark: "FirstPacket/" + change.name, unit: "after-p99-ms", what: "that, after the bare watch, p99", goal: 100})
+	}
+	for _, path := range []struct {
+		name, what, unit, peer, whose string
+		stream, rtt                   float64
+	}{
+		{"one-node", "pods of one node", "pod", "normal", normal, 80, 130}, {"two-nodes", "pods of two nodes", "pod", "normal", normal, 80, 130},
+		{"service", "a Service", "service", "pod", sameRun + ", its endpoint", 40, 250},
+	} {
+		name := "Traffic/" + path.name
+		all = append(all,
+			comparison{benchmark: name, unit: path.unit + "-Gbit/s", what: "one TCP stream, " + path.what, goal: none, otherUnit: path.peer + "-Gbit/s", whose: path.whose, more: true},
+			comparison{benchmark: name, unit: "%stream", what: "that, % of the other", goal: path.stream, more: true},
+			comparison{benchmark: name, unit: path.unit + "-rtt-us", what: "a byte there and back, " + path.what, goal: none, otherUnit: path.peer + "-rtt-us", whose: path.whose},
+			comparison{benchmark: name, unit: "%rtt", what: "that, % of the other", goal: path.rtt})
+	}
+	for i, c := range all {
+		if !strings.HasPrefix(c.what, "that, ") {
+			all[i].what = "SDN: " + c.what
+		}
+	}
+	return all
 }
 
 // labFigures are those of the lab, on any network.

@@ -40,15 +40,23 @@ func (f Flow) Cookie() uint64 {
 // String is the flow in the notation of ovs-ofctl(8), with the parts of its match in a fixed order: two flows with the same string are the
 // same.
 func (f Flow) String() string {
+	return f.line(f.selector())
+}
+
+// line returns the flow with its selector in the notation of ovs-ofctl(8).
+func (f Flow) line(selector string) string {
 	var b strings.Builder
 	if c := f.Cookie(); c != 0 {
 		fmt.Fprintf(&b, "cookie=%#x, ", c)
 	}
-	b.WriteString(f.selector())
-	b.WriteString(" actions=")
+	b.WriteString(selector)
+	b.WriteString(beforeActions)
 	b.WriteString(actions(f.Actions))
 	return b.String()
 }
+
+// beforeActions separates the selector of a flow from its actions.
+const beforeActions = " actions="
 
 // selector returns the key of a flow, which is unique on a bridge.
 func (f Flow) selector() string {
@@ -81,6 +89,8 @@ func actions(in []Action) string {
 // Set is the set of all flows of a bridge. The zero value is empty: a bridge with it drops everything.
 type Set struct {
 	flows []Flow
+	// lines are the flows as text.
+	lines []string
 	notes map[uint64]string
 	text  string
 	rates []Rate
@@ -96,6 +106,7 @@ func Verbatim(text string) Set { return Set{text: text} }
 // bridge obeys would depend on the order in which they came.
 func NewSet(flows ...Flow) (Set, error) {
 	bySelector := make(map[string]Flow, len(flows))
+	selectors := make([]string, 0, len(flows))
 	s := Set{notes: map[uint64]string{}, owners: map[uint64]string{}}
 	var conflicts []string
 	for _, f := range flows {
@@ -110,7 +121,7 @@ func NewSet(flows ...Flow) (Set, error) {
 			continue
 		}
 		bySelector[key] = f
-		s.flows = append(s.flows, f)
+		selectors = append(selectors, key)
 		if f.Note != "" {
 			s.notes[f.Cookie()] = f.Note
 			if f.Owner != "" {
@@ -122,9 +133,14 @@ func NewSet(flows ...Flow) (Set, error) {
 		slices.Sort(conflicts)
 		return Set{}, fmt.Errorf("flows that contradict one another: %s", strings.Join(conflicts, "; "))
 	}
-	slices.SortFunc(s.flows, func(a, b Flow) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), -cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.selector(), b.selector()))
+	slices.SortFunc(selectors, func(x, y string) int {
+		a, b := bySelector[x], bySelector[y]
+		return cmp.Or(cmp.Compare(a.Table, b.Table), -cmp.Compare(a.Priority, b.Priority), cmp.Compare(x, y))
 	})
+	for _, key := range selectors {
+		f := bySelector[key]
+		s.flows, s.lines = append(s.flows, f), append(s.lines, f.line(key))
+	}
 	return s, nil
 }
 
@@ -172,9 +188,9 @@ func (s Set) OwnerOfMeter(id uint32) string {
 // Owned returns the flows of an owner, in the form of String.
 func (s Set) Owned(owner string) string {
 	var b strings.Builder
-	for _, f := range s.flows {
+	for i, f := range s.flows {
 		if f.Owner == owner {
-			b.WriteString(f.String())
+			b.WriteString(s.lines[i])
 			b.WriteByte('\n')
 		}
 	}
@@ -190,8 +206,8 @@ func (s Set) String() string {
 	for _, r := range s.rates {
 		fmt.Fprintf(&b, "%s%d %d %d\n", rateComment, r.ID, r.Kilobits, r.Burst)
 	}
-	for _, f := range s.flows {
-		b.WriteString(f.String())
+	for _, line := range s.lines {
+		b.WriteString(line)
 		b.WriteByte('\n')
 	}
 	return b.String()

@@ -98,6 +98,12 @@ func (r Registry) Examiner(t operatorv1.NetworkType) provider.Examiner {
 	return own
 }
 
+// VNIDReporter returns the provider of a type as a VNIDReporter; nil if it does not implement it.
+func (r Registry) VNIDReporter(t operatorv1.NetworkType) provider.VNIDReporter {
+	own, _ := r.provider(t).(provider.VNIDReporter)
+	return own
+}
+
 // Fill returns a copy of a specification with every default explicit, as the Fill stage sets them, without
 // validating it. prev is the applied specification; nil on a new cluster.
 func (r Registry) Fill(spec, prev *operatorv1.NetworkSpec, known facts.Cluster) (*operatorv1.NetworkSpec, error) {

@@ -22,7 +22,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 )
 
-var _ provider.Examiner = OpenShiftSDN{}
+var (
+	_ provider.Examiner     = OpenShiftSDN{}
+	_ provider.VNIDReporter = OpenShiftSDN{}
+)
 
 const (
 	// compareConcurrency is the number of nodes compared at the same time.
@@ -99,15 +102,26 @@ func (e *examination) result() provider.Examination {
 	return out
 }
 
+// VNIDs runs the agent's compare command on a node.
+func (OpenShiftSDN) VNIDs(ctx context.Context, at provider.TraceAccess, node string) (map[string]uint32, error) {
+	c, err := comparison(ctx, at, node)
+	return c.VNIDs, err
+}
+
+// comparison runs the compare command on a node.
+func comparison(ctx context.Context, at provider.TraceAccess, node string) (agentconfig.Comparison, error) {
+	f := tracer{access: at}
+	out, err := f.run(ctx, node, "openshift-sdn-node", agentconfig.CompareCommand)
+	if err != nil {
+		return agentconfig.Comparison{}, err
+	}
+	return agentconfig.DecodeComparison([]byte(out))
+}
+
 // compareNode runs the compare command on a node. If a VNID differs, it compares once more: the VNID may just have changed.
 func (e *examination) compareNode(ctx context.Context, node string) error {
-	f := tracer{access: e.access}
 	for attempt := range 2 {
-		out, err := f.run(ctx, node, "openshift-sdn-node", agentconfig.CompareCommand)
-		if err != nil {
-			return err
-		}
-		c, err := agentconfig.DecodeComparison([]byte(out))
+		c, err := comparison(ctx, e.access, node)
 		if err != nil {
 			return err
 		}

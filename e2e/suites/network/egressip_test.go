@@ -36,6 +36,17 @@ func freeAddress(t *testing.T) (free, node netip.Addr) {
 	return netip.Addr{}, netip.Addr{}
 }
 
+// serveOutside runs a server on the network of the control-plane node.
+func serveOutside(t *testing.T, namespace string) {
+	t.Helper()
+	server := kit.ServerPod(namespace, "outside", "cp-0", nil)
+	server.Spec.HostNetwork = true
+	server.Spec.Containers[0].Args = []string{"netexec", fmt.Sprint("--http-port=", outsidePort), "--udp-port=-1"}
+	if _, err := lab.RunPod(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // egressCIDRs sets those of a node.
 func egressCIDRs(ctx context.Context, node, list string) error {
 	_, err := lab.Kubectl(ctx, "patch", "hostsubnet", node, "--type=merge", "-p", `{"egressCIDRs":[`+list+`]}`)
@@ -44,16 +55,11 @@ func egressCIDRs(ctx context.Context, node, list string) error {
 
 // Pods of a namespace have its egress IP outside of the cluster network, also after the node with the address loses power.
 func TestTrafficOfANamespaceHasItsEgressIP(t *testing.T) {
-	if !network.EgressIPs {
+	if !network.NetNamespaces {
 		return
 	}
 	ns := lab.Namespace(t)
-	server := kit.ServerPod(ns, "outside", "cp-0", nil)
-	server.Spec.HostNetwork = true
-	server.Spec.Containers[0].Args = []string{"netexec", fmt.Sprint("--http-port=", outsidePort), "--udp-port=-1"}
-	if _, err := lab.RunPod(t.Context(), server); err != nil {
-		t.Fatal(err)
-	}
+	serveOutside(t, ns)
 	client, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "client", "worker-0", nil))
 	if err != nil {
 		t.Fatal(err)

@@ -12,16 +12,21 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/podexec"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // poll is the interval at which a NetNamespace is read until the controller has processed a request.
@@ -32,7 +37,9 @@ type options struct {
 	to      string
 	timeout time.Duration
 	form    output.Format
-	cluster kubeconfig.Flags
+	// reporter returns the VNIDReporter of a network type.
+	reporter func(operatorv1.NetworkType) provider.VNIDReporter
+	cluster  kubeconfig.Flags
 }
 
 // eventTimeout is how long to wait for the event that explains a refusal: it may be written after the answer.
@@ -54,16 +61,17 @@ type verb struct {
 // status ends the help of each command.
 const status = `
 
-Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered; 2 the
-cluster does not answer, or the command line is wrong.`
+Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered, or a node
+does not use the VNIDs in time; 2 the cluster does not answer, or the command line is wrong.`
 
-// New creates the command pod-network.
-func New() *cobra.Command {
+// New creates the command pod-network. The registry has the network whose agents are asked.
+func New(registry pipeline.Registry) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pod-network",
 		Short: "Connect and separate the pods of namespaces (OpenShiftSDN, mode Multitenant)",
 		Long: `Changes which namespaces share a virtual network. The commands send requests to the controller
-of OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
+of OpenShiftSDN, as oc adm pod-network does. They wait for its answer, and until all nodes with pods of
+these namespaces use the VNIDs.` + status,
 		Example: "  cno pod-network join-projects --to=shop warehouse\n  cno pod-network isolate-projects warehouse",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -78,13 +86,13 @@ of OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
 			long:    `Connects the pods of namespaces with those of all others: they get VNID 0.`,
 			example: "  cno pod-network make-projects-global monitoring", request: func(*options) string { return sdnv1.ChangeGlobal }},
 	} {
-		cmd.AddCommand(v.command())
+		cmd.AddCommand(v.command(registry))
 	}
 	return cmd
 }
 
-func (v verb) command() *cobra.Command {
-	var o options
+func (v verb) command(registry pipeline.Registry) *cobra.Command {
+	o := options{reporter: registry.VNIDReporter}
 	cmd := &cobra.Command{
 		Use: v.use, Short: v.short, Long: v.long + status, Example: v.example,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
@@ -99,7 +107,7 @@ func (v verb) command() *cobra.Command {
 		cmd.Flags().StringVar(&o.to, "to", "", "the namespace whose virtual network the others join (required)")
 		_ = cmd.RegisterFlagCompletionFunc("to", cobra.NoFileCompletions)
 	}
-	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the controller")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the controller and the nodes")
 	o.form.Add(cmd)
 	o.cluster.Add(cmd.Flags())
 	return cmd
@@ -112,7 +120,7 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 		return err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(sdnv1.AddToScheme(scheme), eventsv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(sdnv1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register types: %w", err)
 	}
 	api, err := client.New(config, client.Options{Scheme: scheme})
@@ -125,6 +133,12 @@ func (o *options) run(cmd *cobra.Command, request string, names []string) error 
 		return err
 	}
 	answers, err := requestAll(ctx, api, request, names)
+	access := provider.TraceAccess{Objects: api, Run: podexec.Runner{Config: config, Objects: api}.Run}
+	note, late := agents{o.reporter(operatorv1.NetworkTypeOpenShiftSDN), access}.await(ctx, answers)
+	if note != "" {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "note: "+note) // the result does not depend on it
+	}
+	err = errors.Join(err, late)
 	if printed := o.print(cmd.OutOrStdout(), answers); printed != nil {
 		return printed
 	}

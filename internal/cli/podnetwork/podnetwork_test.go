@@ -18,6 +18,7 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
 func TestMain(m *testing.M) {
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 func call(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out strings.Builder
-	cmd := New()
+	cmd := New(networks.Registry())
 	cmd.SetOut(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(append(args, "--kubeconfig", apitest.Shared(t).Kubeconfig))

@@ -34,6 +34,16 @@ func (b Bridge) Replace(ctx context.Context, s openflow.Set) error {
 	return refused(err, s)
 }
 
+// Change changes the flows of the bridge, which must be those of a set, to those of another set, atomically. It does not read them.
+func (b Bridge) Change(ctx context.Context, from, to openflow.Set) error {
+	changes := openflow.Changes(from, to)
+	if changes == "" {
+		return nil
+	}
+	_, err := b.ofctl(ctx, changes, "--bundle", "add-flows", "unix:"+b.management(), "-")
+	return err
+}
+
 // MatchFragments makes flows match the ports of a packet's first fragment, until ovs-vswitchd ends. By default, all fragments have port 0.
 func (b Bridge) MatchFragments(ctx context.Context) error {
 	_, err := b.ofctl(ctx, "", "set-frags", "unix:"+b.management(), "nx-match")

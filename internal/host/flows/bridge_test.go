@@ -130,6 +130,34 @@ func TestBridgeHasTheSet(t *testing.T) {
 	}
 }
 
+// TestBridgeIsChanged: the difference between two sets turns the flows of one into those of the other, in both directions.
+func TestBridgeIsChanged(t *testing.T) {
+	_, bridge := vswitch(t)
+	ip := []openflow.Match{openflow.Is(openflow.IP)}
+	first := must(t, openflow.Flow{Priority: 9, Note: "only the first"}, openflow.Flow{Priority: 8, Match: ip, Actions: []openflow.Action{openflow.Output(1)}, Note: "other actions"},
+		openflow.Flow{Table: 3, Note: "another note"}, openflow.Flow{Table: 4, Match: ip})
+	second := must(t, openflow.Flow{Priority: 8, Match: ip, Actions: []openflow.Action{openflow.Output(2)}, Note: "other actions"},
+		openflow.Flow{Table: 3, Note: "the note"}, openflow.Flow{Table: 4, Match: ip}, openflow.Flow{Table: 5, Match: ip, Note: "only the second"})
+	if err := bridge.Replace(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	sets := []openflow.Set{first, second, everyKind(t), openflow.Verbatim(second.String()), first, first}
+	for i, to := range sets[1:] {
+		if err := bridge.Change(t.Context(), sets[i], to); err != nil {
+			t.Fatal(err)
+		}
+		if lines, err := bridge.Differences(t.Context(), to); err != nil || len(lines) > 0 {
+			t.Errorf("after change %d: %s, %v", i, strings.Join(lines, "\n"), err)
+		}
+	}
+	if err := bridge.Change(t.Context(), first, must(t, openflow.Flow{Table: 3, Note: "the note"}, openflow.Flow{Table: 5, Actions: []openflow.Action{"group:9"}})); err == nil {
+		t.Error("a group that does not exist is no error")
+	}
+	if lines, err := bridge.Differences(t.Context(), first); err != nil || len(lines) > 0 {
+		t.Errorf("after a refused change: %s, %v", strings.Join(lines, "\n"), err)
+	}
+}
+
 // TestRefusedFlowsAreThoseOfAnOwner: of the flows that Open vSwitch refuses, the error names the owner, so that the others can be applied without.
 func TestRefusedFlowsAreThoseOfAnOwner(t *testing.T) {
 	_, bridge := vswitch(t)
@@ -258,6 +286,26 @@ func TestKeeper(t *testing.T) {
 	if applied.Load() < 4 {
 		t.Errorf("the set was applied %d times (and not %d times)", applied.Load(), failed.Load())
 	}
+}
+
+// TestChangesDoNotDelayRepairs: what a third party changes is restored while sets change all the time.
+func TestChangesDoNotDelayRepairs(t *testing.T) {
+	_, bridge := vswitch(t)
+	k := flows.Keeper{Bridge: bridge, Resync: time.Second}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); k.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	kept := openflow.Flow{Table: 7, Match: []openflow.Match{openflow.Is(openflow.IP)}, Note: "in all sets"}
+	<-k.Set(must(t, kept))
+	netns.Run(t, "ovs-ofctl", "-O", "OpenFlow15", "del-flows", "unix:"+filepath.Join(bridge.RunDir, "br0.mgmt"), "table=7")
+	i := uint32(0)
+	eventually.Holds(t, "the flow is restored", func() (string, bool) {
+		i++
+		<-k.Set(must(t, kept, openflow.Flow{Table: 8, Actions: []openflow.Action{openflow.Output(1 + i%2)}}))
+		out := netns.Run(t, "ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "unix:"+filepath.Join(bridge.RunDir, "br0.mgmt"), "table=7")
+		return out, strings.Contains(out, "table=7")
+	})
 }
 
 // TestTraceNamesTheFlow: the reason for which a packet is dropped is the note of the flow that drops it.

@@ -35,11 +35,14 @@ type Keeper struct {
 	invalidations int
 }
 
-// The first and the maximum pause after a failure. The pause doubles with each failure.
+// The first and the maximum pause after a failure. The pause doubles with each failure to apply a set.
 const (
 	minPause = 50 * time.Millisecond
 	maxPause = 5 * time.Second
 )
+
+// connectPause is the pause between attempts to connect to the bridge. Each costs little, and pods have no network until one succeeds: there is no back-off.
+const connectPause = 10 * time.Millisecond
 
 // Set changes the desired set. It does not wait until the set is applied: the channel is closed when the bridge has this set or a later one.
 func (k *Keeper) Set(s openflow.Set) <-chan struct{} {
@@ -70,7 +73,6 @@ func (k *Keeper) signal() {
 // invalidate makes Run apply the set to a new ovs-vswitchd.
 func (k *Keeper) invalidate() {
 	k.lost()
-	k.forgetApplied()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.signal()
@@ -78,6 +80,7 @@ func (k *Keeper) invalidate() {
 
 // lost records that the connection to the ovs-vswitchd that received the set has ended.
 func (k *Keeper) lost() {
+	k.forgetApplied()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lastSet = ""
@@ -93,7 +96,7 @@ func (k *Keeper) forgetApplied() {
 
 // Run applies sets until the context ends: each new set, the last set again after each connection to the bridge, since a new ovs-vswitchd has no flows,
 // and again with back-off after a failure. Before the first call of Set, it does not change the flows of the bridge, which are those of an earlier
-// process.
+// process. Between two sets it writes what differs. Whenever the flows of the bridge are uncertain, it reads them.
 func (k *Keeper) Run(ctx context.Context) {
 	k.mu.Lock()
 	if k.changed == nil {
@@ -108,19 +111,24 @@ func (k *Keeper) Run(ctx context.Context) {
 	if resync == 0 {
 		resync = time.Minute
 	}
-	next, pause := resync, minPause
+	// Changes do not delay it: they write what differs between two sets, and do not restore what a third party has changed.
+	resyncs := time.NewTicker(resync)
+	defer resyncs.Stop()
+	pause := minPause
+	var retry <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case <-time.After(next):
+		case <-retry:
+		case <-resyncs.C:
 			k.forgetApplied()
 		}
 		if err := k.apply(ctx); err != nil {
-			next, pause = pause, min(2*pause, maxPause)
+			retry, pause = time.After(pause), min(2*pause, maxPause)
 		} else {
-			next, pause = resync, minPause
+			retry, pause = nil, minPause
 		}
 	}
 }
@@ -147,7 +155,7 @@ func (k *Keeper) apply(ctx context.Context) error {
 	}
 	restored := false
 	if err == nil {
-		restored, err = k.replace(ctx, *desired, lastSet)
+		restored, err = k.write(ctx, *desired, applied, lastSet)
 	}
 	if err == nil && (k.metered || applied == "") {
 		err = k.Bridge.removeMeters(ctx, rates)
@@ -161,6 +169,16 @@ func (k *Keeper) apply(ctx context.Context) error {
 		k.Applied(*desired, err)
 	}
 	return err
+}
+
+// write applies a set to the bridge, which has the flows of the text applied unless that is empty. It reports whether a third party had changed the flows since
+// the same set was applied.
+func (k *Keeper) write(ctx context.Context, set openflow.Set, applied, lastSet string) (restored bool, err error) {
+	if applied != "" && k.Bridge.Change(ctx, openflow.Verbatim(applied), set) == nil {
+		return false, nil
+	}
+	// After an error, which names no owner, the flows are uncertain.
+	return k.replace(ctx, set, lastSet)
 }
 
 // replace applies a set, and reports whether a third party had changed the flows since the same set was applied.
@@ -194,15 +212,13 @@ func (k *Keeper) finish(applied openflow.Set, waiting []chan struct{}, invalidat
 
 // watch maintains a session with the bridge. When the session ends, the flows are lost.
 func (k *Keeper) watch(ctx context.Context) {
-	pause := minPause
 	for {
-		_ = k.Bridge.Session(ctx, func() { pause = minPause; k.invalidate() })
+		_ = k.Bridge.Session(ctx, k.invalidate)
 		k.lost()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
-			pause = min(2*pause, time.Second)
+		case <-time.After(connectPause):
 		}
 	}
 }

@@ -142,6 +142,15 @@ func (Underlay) UplinkPort() Port { return Port{Name: tunnelEnd} }
 
 // Remove removes all objects of Prepare. No Open vSwitch may run in the namespace.
 func (u Underlay) Remove(ctx context.Context) error {
+	errs := []error{u.Disconnect(ctx)}
+	if err := netns.DeleteNamed(u.Namespace); !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Disconnect removes the link of the node to the namespace, and its rules. The namespace and an Open vSwitch in it stay.
+func (u Underlay) Disconnect(ctx context.Context) error {
 	var errs []error
 	if link, err := netlink.LinkByName(nodeEnd); err == nil {
 		errs = append(errs, netlink.LinkDel(link))
@@ -153,11 +162,7 @@ func (u Underlay) Remove(ctx context.Context) error {
 		tx.Delete(&knftables.Table{})
 		err = nft.Run(ctx, tx)
 	}
-	errs = append(errs, err)
-	if err := netns.DeleteNamed(u.Namespace); !errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, err)...)
 }
 
 // createNamespace creates the named network namespace, as ip netns add does.

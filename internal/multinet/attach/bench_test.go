@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
+	"github.com/cluster-network-operator/cno/internal/testing/durations"
 )
 
 // BenchmarkAdd is the time of an ADD with further networks of macvlan and static addresses, beside the same plugins called by libcni one
@@ -77,7 +78,7 @@ func BenchmarkAdd(b *testing.B) {
 				b.Fatal(err)
 			}
 			for name, all := range map[string][]time.Duration{"add": shim, "floor": plugins} {
-				reportQuantiles(b, name, all)
+				durations.Report(b, name, all)
 			}
 			b.ReportMetric(float64(shim[len(shim)/2])/float64(plugins[len(plugins)/2]), "p50-ratio")
 		})
@@ -115,16 +116,8 @@ func BenchmarkStatus(b *testing.B) {
 				}
 				floor = append(floor, time.Since(start))
 			}
-			reportQuantiles(b, "status", shim)
-			reportQuantiles(b, "floor", floor)
+			durations.Report(b, "status", shim)
+			durations.Report(b, "floor", floor)
 		})
 	}
-}
-
-// reportQuantiles reports the median and the 99th percentile of durations, which it sorts.
-func reportQuantiles(b *testing.B, name string, all []time.Duration) {
-	b.Helper()
-	slices.Sort(all)
-	b.ReportMetric(float64(all[len(all)/2])/1e6, name+"-p50-ms")
-	b.ReportMetric(float64(all[len(all)*99/100])/1e6, name+"-p99-ms")
 }

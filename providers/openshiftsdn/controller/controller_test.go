@@ -143,6 +143,26 @@ func TestNamespacesAreJoinedAndIsolated(t *testing.T) {
 	w.event("wall-b", "EgressNetworkPolicyNotApplied", "shares VNID")
 }
 
+// TestModeSubnetReportsWhatItHasNot: settings of other modes are events of their objects.
+func TestModeSubnetReportsWhatItHasNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentconfig.Subnet)
+	w.node("a", "192.0.2.1")
+	s := w.subnet("a")
+	before := s.DeepCopy()
+	s.EgressCIDRs = []string{"192.0.2.128/25"}
+	w.must(w.api.Patch(t.Context(), s, client.MergeFrom(before)))
+	w.event("a", "NotSupportedInMode", "mode Subnet has no egress IPs: egressIPs and egressCIDRs are ignored")
+	w.namespace("shop")
+	w.must(w.api.Create(t.Context(), &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{sdnv1.AnnotationMulticast: "true"}},
+		NetName: "shop", NetID: 10, EgressIPs: []string{"192.0.2.200"}}))
+	w.event("shop", "NotSupportedInMode", "mode Subnet has no egress IPs: egressIPs are ignored")
+	w.event("shop", "NotSupportedInMode", "mode Subnet has no multicast")
+	w.must(w.api.Create(t.Context(), &sdnv1.EgressNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wall"},
+		Spec: sdnv1.EgressNetworkPolicySpec{Egress: []sdnv1.EgressNetworkPolicyRule{{Type: sdnv1.EgressNetworkPolicyRuleDeny, To: sdnv1.EgressNetworkPolicyPeer{CIDRSelector: "0.0.0.0/0"}}}}}))
+	w.event("wall", "NotSupportedInMode", "mode Subnet has no egress firewall")
+}
+
 func TestEgressIPsMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentconfig.NetworkPolicy)

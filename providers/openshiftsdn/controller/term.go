@@ -40,6 +40,7 @@ const (
 	egressLoop    agent.Topic = "egressips"
 	firewallLoop  agent.Topic = "egressfirewalls"
 	unidleLoop    agent.Topic = "unidling"
+	lostLoop      agent.Topic = "lostpods"
 )
 
 // component is the reporter in events.
@@ -164,6 +165,7 @@ func (t *term) run(ctx context.Context) error {
 		keeper := agent.Loop{Interval: resync, Debounce: l.debounce, Changed: t.triggers[l.topic], Now: time.Now, Beat: beat, Apply: t.measured(l.topic, l.reconcile)}
 		all.Go(func() { keeper.Run(ctx) })
 	}
+	all.Go(func() { newEvictor(t).run(ctx) })
 	if !t.Network.OpenShift && t.Network.EnableUnidling {
 		all.Go(func() { newUnidler(t).run(ctx) })
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
 )
 
 func TestAddresses(t *testing.T) {
@@ -45,7 +47,7 @@ func TestAddresses(t *testing.T) {
 	give("e", "10.128.2.3") // .3 and .4 have rested
 	give("f", "10.128.2.4")
 	give("g", "10.128.2.5") // it has not, but no other one is free
-	if _, err := a.give(block, "h", "eth0"); err == nil || !strings.Contains(err.Error(), "no address is free in 10.128.2.0/29 on worker-0 (4 in use)") {
+	if _, err := a.give(block, "h", "eth0"); err == nil || !strings.Contains(err.Error(), "no address is free in 10.128.2.0/29 on worker-0 (4 in use)") || cniproto.AsError(err).Code != 11 {
 		t.Errorf("a full block: %v", err)
 	}
 	if content, err := os.ReadFile(filepath.Join(dir, "openshift-sdn", "10.128.2.5")); err != nil || string(content) != "g\r\neth0" {

@@ -121,6 +121,8 @@ type daemon struct {
 	nodes  []netip.Addr
 	// refused are the flows that Open vSwitch refuses.
 	refused refusedFlows
+	// unsaved are the last applied flows, for saveLoop.
+	unsaved *agent.Cell[openflow.Set]
 	// flowsErr is the error of the last application of flows.
 	flowsErr atomic.Pointer[error]
 	// inputsReady is true once all inputs of this process' first flows are known. programmed is true once those flows are applied.
@@ -140,7 +142,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	d := &daemon{
 		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reprogram: agent.NewTrigger(),
-		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now),
+		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now), unsaved: agent.NewCell(openflow.Set{}),
 	}
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
@@ -200,7 +202,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, d.Config.NodeHealthAddress) })
-	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programLoop, d.keepEgressIPs, d.watchEgressLink, func(ctx context.Context) { d.fights.Run(ctx, d.repairs.Fights) }} {
+	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programLoop, d.saveLoop, d.keepEgressIPs, d.watchEgressLink, func(ctx context.Context) { d.fights.Run(ctx, d.repairs.Fights) }} {
 		group.Go(func() error { f(ctx); return nil })
 	}
 	if d.outside != nil {
@@ -365,7 +367,7 @@ func (d *daemon) applied(set openflow.Set, err error) {
 	d.metrics.operations.WithLabelValues("success").Inc()
 	d.metrics.flows.Store(int64(set.Len()))
 	d.board.Note(topicFlows, nil)
-	d.save(set)
+	d.unsaved.Update(func(s *openflow.Set) bool { *s = set; return true })
 	if d.inputsReady.Load() && !d.programmed.Swap(true) {
 		d.changed.Fire()
 	}

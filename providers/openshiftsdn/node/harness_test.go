@@ -27,6 +27,7 @@ import (
 	"github.com/cluster-network-operator/cno/api/crds"
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
@@ -80,6 +81,12 @@ type cluster struct {
 
 func newCluster(t testing.TB, mode agentconfig.Mode) *cluster {
 	t.Helper()
+	return clusterWith(t, mode, apitest.Options{})
+}
+
+// clusterWith is newCluster with options of the API server in addition.
+func clusterWith(t testing.TB, mode agentconfig.Mode, options apitest.Options) *cluster {
+	t.Helper()
 	goroutines.DumpAfter(t, 5*time.Minute)
 	for _, name := range []string{"portmap", "loopback"} {
 		link := filepath.Join(plugins, name)
@@ -93,9 +100,8 @@ func newCluster(t testing.TB, mode agentconfig.Mode) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{
-		t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, CRDs: definitions, ServiceCIDR: serviceNetwork}), link: netns.New(t, "link"), mode: mode, vnids: map[string]uint32{},
-	}
+	options.WithoutProjectCRDs, options.CRDs, options.ServiceCIDR = true, definitions, serviceNetwork
+	c := &cluster{t: t, api: apitest.Start(t, options), link: netns.New(t, "link"), mode: mode, vnids: map[string]uint32{}}
 	if err := sdnv1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +154,23 @@ type machine struct {
 	at      netns.Namespace
 	config  agentconfig.Config
 	file    string
+	// plainPods are ends of a bridge without the agent's flows.
+	plainPods []netns.Namespace
 	// switchd and agent are the node's processes.
 	switchd, agent *nodetest.Process
 }
 
 // node adds a node with a HostSubnet, and starts Open vSwitch and the agent on it.
 func (c *cluster) node() *machine {
+	c.t.Helper()
+	m := c.stopped()
+	m.startSwitch()
+	m.startAgent()
+	return m
+}
+
+// stopped adds a node with a HostSubnet.
+func (c *cluster) stopped() *machine {
 	c.t.Helper()
 	i := len(c.nodes) + 1
 	random := strings.ToLower(rand.Text()[:8])
@@ -171,8 +188,6 @@ func (c *cluster) node() *machine {
 		ObjectMeta: metav1.ObjectMeta{Name: m.name, Annotations: map[string]string{sdnv1.AnnotationNodeUID: "u" + random}},
 		Host:       m.name, HostIP: m.address.String(), Subnet: fmt.Sprintf("10.128.%d.0/23", 2*i),
 	})
-	m.startSwitch()
-	m.startAgent()
 	return m
 }
 
@@ -246,6 +261,22 @@ func (m *machine) vswitchd() string {
 func (m *machine) databaseID(t testing.TB) string {
 	out, _ := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+m.config.SwitchRunDir+"/db.sock", "--timeout=5", "--bare", "--columns=_uuid", "list", "Open_vSwitch").Output()
 	return strings.TrimSpace(string(out))
+}
+
+// kernelDatapath reports whether Open vSwitch uses the datapath of the kernel.
+func kernelDatapath(t testing.TB) bool {
+	t.Helper()
+	kernel, err := ovs.KernelDatapath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kernel
+}
+
+// vsctl changes the database of the node's Open vSwitch by hand.
+func (m *machine) vsctl(t testing.TB, arguments ...string) {
+	t.Helper()
+	netns.Run(t, append([]string{"ovs-vsctl", "--db=unix:" + m.config.SwitchRunDir + "/db.sock", "--timeout=60"}, arguments...)...)
 }
 
 // running is a cluster of two nodes whose agents are ready.

@@ -92,7 +92,7 @@ func TestMultitenantIsolation(t *testing.T) {
 }
 
 // echo answers datagrams with their length until the test ends.
-func echo(t *testing.T, at netns.Namespace, address string) {
+func echo(t testing.TB, at netns.Namespace, address string) {
 	t.Helper()
 	var conn net.PacketConn
 	if err := ns.WithNetNSPath(at.Path(), func(ns.NetNS) (err error) { conn, err = net.ListenPacket("udp", address); return err }); err != nil {

@@ -170,6 +170,20 @@ type savedFlows struct {
 	Flows     string           `json:"flows"`
 }
 
+// saveLoop saves applied flows until the context ends. Pods that start do not wait for it: a write is complete only on the disk.
+func (d *daemon) saveLoop(ctx context.Context) {
+	for {
+		set, changed := d.unsaved.Get()
+		if set.Len() > 0 {
+			d.save(set)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		agent.Wait(ctx, changed, nil, nil)
+	}
+}
+
 // save saves the applied flows for the next process.
 func (d *daemon) save(set openflow.Set) {
 	if err := agent.SaveState(flowsFile(d.Config), savedFlows{d.Config.Mode, d.Config.VXLANPort, set.String()}); err != nil {

@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"sigs.k8s.io/knftables"
 
-	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -32,10 +30,13 @@ func Remove(ctx context.Context, c agentconfig.Config) error {
 		return errors.Join(append(errs, fmt.Errorf("a server of Open vSwitch listens at %s; stop the network's pods on this node first", switchSocket(c)), conn.Close())...)
 	}
 	errs = append(errs, removeEgressIPs(ctx), removeTable(ctx, knftables.IPv4Family, table), removeTable(ctx, knftables.IPv4Family, idleTable), removeTable(ctx, knftables.IPv4Family, outsideTable), ovs.Place{}.Remove(agentconfig.Tunnel))
-	if userspace && !c.ExternalSwitch {
+	switch {
+	case userspace && c.ExternalSwitch:
+		errs = append(errs, removeLinks(ovs.Place{Path: underlay.Path()}), underlay.Disconnect(ctx))
+	case userspace:
 		errs = append(errs, underlay.Remove(ctx))
-	} else {
-		errs = append(errs, removeLinks())
+	default:
+		errs = append(errs, removeLinks(ovs.Place{}))
 	}
 	errs = append(errs, os.RemoveAll(filepath.Join(c.AddressDir, agentconfig.Plugin)), os.RemoveAll(filepath.Dir(c.CNI.Socket)),
 		os.RemoveAll(attachments(c)), remove(vnidFile(c)), remove(flowsFile(c)))
@@ -70,12 +71,12 @@ func removeBridges(ctx context.Context, c agentconfig.Config) error {
 }
 
 // removeLinks removes the node's ends of pod links.
-func removeLinks() error {
-	links, err := netlinkdump.All(netlink.LinkList)
+func removeLinks(at ovs.Place) error {
+	links, err := at.Links()
 	errs := []error{err}
-	for _, l := range links {
-		if l.Type() == "veth" && strings.HasPrefix(l.Attrs().Name, linkPrefix) {
-			errs = append(errs, ovs.Place{}.Remove(l.Attrs().Name))
+	for name := range links {
+		if strings.HasPrefix(name, linkPrefix) {
+			errs = append(errs, at.Remove(name))
 		}
 	}
 	return errors.Join(errs...)

@@ -28,14 +28,14 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// startProxy runs kube-proxy on the node, configured as the operator does it.
-func (m *machine) startProxy() {
+// startProxy runs kube-proxy on the node, in a mode, configured as the operator does it.
+func (m *machine) startProxy(mode string) {
 	m.t.Helper()
 	m.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}}})
 	file := filepath.Join(m.t.TempDir(), "kube-proxy.yaml")
 	content := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
-mode: nftables
+mode: %s
 detectLocalMode: BridgeInterface
 detectLocal: {bridgeInterface: tun0}
 hostnameOverride: %s
@@ -44,13 +44,17 @@ healthzBindAddress: 127.0.0.1:10256
 metricsBindAddress: 127.0.0.1:%d
 clientConnection: {kubeconfig: %s}
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
-nftables: {masqueradeBit: 14, syncPeriod: 30s, minSyncPeriod: 1s}
-`, m.name, agentconfig.ProxyMetricsPort, m.kubeconfig)
+%s: {masqueradeBit: 14, syncPeriod: 30s, minSyncPeriod: 1s}
+`, mode, m.name, agentconfig.ProxyMetricsPort, m.kubeconfig, mode)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
 	nodetest.Start(m.t, m.at, m.name+", kube-proxy", nil, filepath.Join(assets.Dir(m.t, "kube-proxy"), "kube-proxy"), "--config", file)
 	eventually.Holds(m.t, "kube-proxy has written rules", func() (string, bool) {
+		if mode == "iptables" {
+			out, err := m.at.Try("iptables", "-t", "nat", "-S", "KUBE-SERVICES")
+			return out, err == nil
+		}
 		out, err := m.at.Try("nft", "list", "chain", "ip", "kube-proxy", "filter-forward")
 		return out, err == nil
 	})
@@ -131,12 +135,23 @@ func TestServices(t *testing.T) {
 	c.namespace("one", 10)
 	c.namespace("two", 11)
 	one := c.node()
-	one.startProxy()
+	one.startProxy("nftables")
 	one.ready()
 	t.Run("endpoints outside", func(t *testing.T) { endpointsOutside(t, c, one) })
 	t.Run("limits of bandwidth", func(t *testing.T) { limitedPods(t, one) })
 	t.Run("interfaces on a link of the node", func(t *testing.T) { macvlanPods(t, one) })
 	t.Run("idled", func(t *testing.T) { idledServices(t, c, one) })
+}
+
+// TestServicesByIPTables: connections to idled Services are held back as well when kube-proxy writes its rules by iptables.
+func TestServicesByIPTables(t *testing.T) {
+	c := newCluster(t, agentconfig.NetworkPolicy)
+	c.namespace("one", 10)
+	c.namespace("two", 11)
+	one := c.node()
+	one.startProxy("iptables")
+	one.ready()
+	idledServices(t, c, one)
 }
 
 // endpointsOutside: what a pod may not reach outside of the cluster network, it does not reach by a Service, of any namespace.

@@ -202,17 +202,14 @@ func (d *desired) pods(s snapshot) {
 	}
 }
 
-// reasonLost: the block of the node no longer has the address of a pod.
-const reasonLost = "PodAddressLost"
-
 // lost reports a pod whose address is not one of the node's block.
 func (d *desired) lost(s snapshot, l local) {
-	message := fmt.Sprintf("node %s has another block now, %s, without the address %s of the pod, which has no network; so that it starts again with an address of the block: kubectl delete pod -n %s %s",
+	message := fmt.Sprintf("node %s has another block now, %s, without the address %s of the pod, which has no network; openshift-sdn-controller evicts it if a controller replaces it, otherwise: kubectl delete pod -n %s %s",
 		s.Node, d.Input.Subnet, l.Address, l.Namespace, l.Name)
 	d.problem("pod %s: %s", l.ID, message)
 	for _, p := range s.Pods {
 		if p.Namespace == l.Namespace && p.Name == l.Name && (l.UID == "" || l.UID == string(p.UID)) {
-			d.Lost = append(d.Lost, objectevents.Problem{Object: p, Reason: reasonLost, Message: message})
+			d.Lost = append(d.Lost, objectevents.Problem{Object: p, Reason: agentconfig.ReasonPodAddressLost, Message: message})
 		}
 	}
 }

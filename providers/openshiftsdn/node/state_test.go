@@ -87,7 +87,7 @@ func TestDesire(t *testing.T) {
 		{"the VNID of the namespace", agentconfig.Multitenant, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
 		{"a pod without a VNID has no flows", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = nil }, func(in flows.Input) any { return len(in.Pods) }, 0, "pod a/p: its namespace has no NetNamespace"},
 		{"a pod without an address of the node's block has no flows", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[0].Subnet = "10.128.8.0/23" }, func(in flows.Input) any { return len(in.Pods) }, 0,
-			"pod a/p: node one has another block now, 10.128.8.0/23, without the address 10.128.2.9 of the pod, which has no network; so that it starts again with an address of the block: kubectl delete pod -n a p"},
+			"pod a/p: node one has another block now, 10.128.8.0/23, without the address 10.128.2.9 of the pod, which has no network; openshift-sdn-controller evicts it if a controller replaces it, otherwise: kubectl delete pod -n a p"},
 		{"policies do not use the address of such a pod", agentconfig.NetworkPolicy, func(s *snapshot) {
 			s.HostSubnets[0].Subnet = "10.128.8.0/23"
 			s.Pods = []*corev1.Pod{onNode("one", "p", "10.128.2.9")}
