@@ -1,4 +1,5 @@
 import { get, takeKey } from "./api";
+import type { Context } from "./context";
 import { h, replace, type Child } from "./dom";
 import type { Session } from "./types";
 import { change } from "./pages/change";
@@ -9,15 +10,6 @@ import { overview } from "./pages/overview";
 import { paths } from "./pages/paths";
 import { pods } from "./pages/pods";
 
-/** What a page gets. It puts its content into body, and returns what ends it. */
-export interface Context {
-  body: HTMLElement;
-  session: Session;
-  /** Shows a sentence about a problem; an empty one removes it. */
-  problem(sentence: string): void;
-  /** Announces a sentence to screen readers. */
-  say(sentence: string): void;
-}
 type Page = (context: Context, name: string, query: URLSearchParams) => () => void;
 
 const menu: [path: string, title: string, page: Page][] = [

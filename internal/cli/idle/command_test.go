@@ -1,6 +1,8 @@
 package idle
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
@@ -119,6 +122,37 @@ func TestIdle(t *testing.T) {
 	// What is idled already keeps the number that it had.
 	if out, status := c.call("web", "-o", "json"); status != exit.OK || !strings.Contains(out, `"replicas": 3`) {
 		t.Errorf("idled twice: %d %s", status, out)
+	}
+}
+
+// TestIdleWhileTheDeploymentIsWritten has a third party, such as the controller of Deployments, write the object right before each request for its scale.
+func TestIdleWhileTheDeploymentIsWritten(t *testing.T) {
+	c := newCluster(t)
+	c.deployment("web", 3)
+	write := func(ctx context.Context, api client.Client, o client.Object) error {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
+		return annotate(ctx, api, d, map[string]string{"written": time.Now().String()})
+	}
+	watching, err := client.NewWithWatch(c.server.Config, client.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := interceptor.NewClient(watching, interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, api client.Client, name string, o client.Object, options ...client.SubResourceUpdateOption) error {
+			return errors.Join(write(ctx, api, o), api.SubResource(name).Update(ctx, o, options...))
+		},
+		SubResourcePatch: func(ctx context.Context, api client.Client, name string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return errors.Join(write(ctx, api, o), api.SubResource(name).Patch(ctx, o, patch, options...))
+		},
+	})
+	target := idling.Target{Replicas: 3}
+	target.Group, target.Kind, target.Name = "apps", "Deployment", "web"
+	if err := toZero(t.Context(), api, c.namespace, target, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	d := &appsv1.Deployment{}
+	if c.get("web", d); *d.Spec.Replicas != 0 || d.Annotations["written"] == "" {
+		t.Errorf("the Deployment has %d replicas and %v", *d.Spec.Replicas, d.Annotations)
 	}
 }
 

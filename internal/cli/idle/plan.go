@@ -224,12 +224,9 @@ func toZero(ctx context.Context, api client.Client, namespace string, t idling.T
 	}); err != nil {
 		return err
 	}
-	scale := &autoscalingv1.Scale{}
-	if err := api.SubResource("scale").Get(ctx, o, scale); err != nil {
-		return fmt.Errorf("read the scale of %s %s: %w", t.Kind, t.Name, err)
-	}
-	scale.Spec.Replicas = 0
-	if err := api.SubResource("scale").Update(ctx, o, client.WithSubResourceBody(scale)); err != nil {
+	// A patch does not conflict with controllers that write the object meanwhile.
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
+	if err := api.SubResource("scale").Patch(ctx, o, patch, client.WithSubResourceBody(&autoscalingv1.Scale{})); err != nil {
 		return fmt.Errorf("scale %s %s: %w", t.Kind, t.Name, err)
 	}
 	return nil

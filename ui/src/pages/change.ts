@@ -1,8 +1,8 @@
 import { parseDocument } from "yaml";
 import { get, live, pause, post, Problem } from "../api";
+import type { Context } from "../context";
 import { h, list, replace } from "../dom";
 import { Form } from "../form";
-import type { Context } from "../main";
 import { acknowledgement, planView } from "../plan";
 import type { ChangeDocument, Overview, Plan } from "../types";
 import { rollout } from "./overview";

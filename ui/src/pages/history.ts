@@ -1,6 +1,6 @@
 import { live, post } from "../api";
+import type { Context } from "../context";
 import { badge, h, replace, when, type Kind } from "../dom";
-import type { Context } from "../main";
 import { acknowledgement, changesTable, planView } from "../plan";
 import type { History, Plan, Revision } from "../types";
 

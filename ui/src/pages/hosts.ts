@@ -1,7 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import { live, pause, post } from "../api";
+import type { Context } from "../context";
 import { badge, h, link, list, replace, svg, table, when, type Child, type Kind } from "../dom";
-import type { Context } from "../main";
 import type { Difference, Drawing, HostDocument, Hosts, Role } from "../types";
 
 const results: Record<string, Kind> = { Applied: "good", Applying: "moving", Pending: "moving", RolledBack: "bad", Failed: "bad", NoNode: "unknown" };

@@ -1,6 +1,6 @@
 import { live } from "../api";
+import type { Context } from "../context";
 import { badge, h, link, list, replace, svg, table, when, type Child, type Kind } from "../dom";
-import type { Context } from "../main";
 import type { NodePage, NodeRow, Nodes, Pool } from "../types";
 import { matrixCell } from "./paths";
 

@@ -1,6 +1,6 @@
 import { live } from "../api";
+import type { Context } from "../context";
 import { badge, h, link, list, replace, table, when, type Child, type Kind } from "../dom";
-import type { Context } from "../main";
 import type { Component, Finding, Overview, Rollout } from "../types";
 
 export const kinds: Record<string, Kind> = {

@@ -1,6 +1,6 @@
 import { live, post } from "../api";
+import type { Context } from "../context";
 import { ago, badge, h, link, list, replace, table, when, type Child, type Kind } from "../dom";
-import type { Context } from "../main";
 import type { Check, Paths, TestReport } from "../types";
 
 const kinds: Record<string, Kind> = { reached: "good", failed: "bad", unknown: "unknown" };

@@ -1,6 +1,6 @@
 import { get, live, pause } from "../api";
+import type { Context } from "../context";
 import { badge, h, link, list, replace } from "../dom";
-import type { Context } from "../main";
 import type { PodNames, Way } from "../types";
 
 export function pods({ body, problem, say }: Context, _: string, query: URLSearchParams): () => void {
