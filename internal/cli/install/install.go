@@ -163,7 +163,7 @@ func (o *options) apply(cmd *cobra.Command, t target, obsolete []*unstructured.U
 	if o.wait {
 		res.delete(obsolete)
 	} else if len(obsolete) > 0 {
-		res.Notes = append(res.Notes, fmt.Sprintf("objects of the previous release stay, which its pods may still use: %s. To delete them once the new pods run: cno upgrade --wait",
+		res.Notes = append(res.Notes, fmt.Sprintf("objects of the previous release are kept, because its pods may still use them: %s. To delete them once the new pods run: cno upgrade --wait",
 			phrase.Names(describe(obsolete), maxNames)))
 	}
 	if !o.form.ForPeople() {

@@ -79,7 +79,7 @@ func recognize(nodes []corev1.Node) (names, notes []string) {
 		}
 	}
 	if len(nodes) > 0 && !slices.ContainsFunc(nodes, labelled(controlPlane)) {
-		notes = append(notes, "No node has the label "+controlPlane+". The operator runs on nodes with it alone.")
+		notes = append(notes, "No node has the label "+controlPlane+". The operator only runs on nodes with that label.")
 	}
 	return names, notes
 }
@@ -103,5 +103,5 @@ func (f found) serviceNote() string {
 	if len(f.services) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The API server gives Services addresses of %s: write the same as spec.serviceNetwork.", phrase.Names(f.services, len(f.services)))
+	return fmt.Sprintf("The API server assigns Services addresses of %s: set spec.serviceNetwork to the same.", phrase.Names(f.services, len(f.services)))
 }
