@@ -218,7 +218,7 @@ func obsoleteObjects(t *testing.T, server *apitest.Server) {
 		t.Errorf("before the deletion there are the ConfigMaps %q, want those of two releases", got)
 	}
 	out, code := call(t, file, NewUpgrade(), "--images", "other.example/cno")
-	if code != exit.OK || !strings.Contains(out, "stay, which its pods may still use: ConfigMap "+status.OperatorNamespace+"/"+imageConfig) || len(images()) != 2 {
+	if code != exit.OK || !strings.Contains(out, "are kept, because its pods may still use them: ConfigMap "+status.OperatorNamespace+"/"+imageConfig) || len(images()) != 2 {
 		t.Errorf("an upgrade that does not wait for the new pods: %d %s", code, out)
 	}
 	deletions := []string{"delete ConfigMap " + status.OperatorNamespace + "/" + imageConfig, "delete ClusterRole cluster-network-operator-previous\n"}
