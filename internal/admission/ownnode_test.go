@@ -140,7 +140,7 @@ func TestOnlyTheDaemonsOfFurtherNetworksReportThem(t *testing.T) {
 			return d.Client.Patch(t.Context(), reported.DeepCopy(), annotate(`null`), client.DryRunAll)
 		},
 	} {
-		if err := try(); err == nil || !strings.Contains(err.Error(), "is written by service account multus of namespace openshift-multus alone") {
+		if err := try(); err == nil || !strings.Contains(err.Error(), "is written by service account multus of namespace openshift-multus only") {
 			t.Errorf("%s: %v", why, err)
 		}
 	}

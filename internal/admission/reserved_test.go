@@ -86,7 +86,7 @@ func TestOnlyTheMasterWritesTheAddressesOfPods(t *testing.T) {
 			return d.Client.Status().Patch(t.Context(), copied(node), annotate(blocks, `"x"`), client.DryRunAll)
 		}},
 	} {
-		if err := tc.try(); err == nil || !strings.Contains(err.Error(), "is written by the network of type OVNKubernetes alone") {
+		if err := tc.try(); err == nil || !strings.Contains(err.Error(), "is written by the network of type OVNKubernetes only") {
 			t.Errorf("%s: %v", tc.why, err)
 		}
 	}

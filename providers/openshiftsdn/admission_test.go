@@ -292,7 +292,7 @@ func (g guarded) patch(t *testing.T, by client.Client, o client.Object, body str
 // TestTenantsCannotWritePodEndpoints: by a NodePort with such an endpoint, they would reach the pods of others.
 func TestTenantsCannotWritePodEndpoints(t *testing.T) {
 	g := newGuarded(t)
-	const refusal = "10.129.0.7 is inside the network of pods or Services (10.128.0.0/14, 172.30.0.0/16), and only users who may create "
+	const refusal = "10.129.0.7 is inside the network of pods or Services (10.128.0.0/14, 172.30.0.0/16); only users who may create "
 	for _, tc := range []struct {
 		why    string
 		by     client.Client
@@ -300,7 +300,7 @@ func TestTenantsCannotWritePodEndpoints(t *testing.T) {
 		want   []string
 	}{
 		{"an address elsewhere", g.tenant, slice("192.0.2.9"), nil},
-		{"an address of a pod", g.tenant, slice("192.0.2.9", "10.129.0.7"), []string{refusal + "endpointslices/restricted; use a selector in the Service (endpoints-restricted)"}},
+		{"an address of a pod", g.tenant, slice("192.0.2.9", "10.129.0.7"), []string{refusal + "endpointslices/restricted may write such endpoints; use a selector in the Service (endpoints-restricted)"}},
 		{"an address of a Service", g.tenant, slice("172.30.0.1"), []string{"172.30.0.1 is inside"}},
 		{"... in Endpoints, not ready", g.tenant, endpointsOf("10.129.0.7"), []string{refusal + "endpoints/restricted"}},
 		{"an administrator of the cluster may", g.admin, slice("10.129.0.7"), nil},

@@ -68,7 +68,7 @@ func TestInvalidSettingsAreRefusedWithTheWayOut(t *testing.T) {
 		{"IPv6 and two Service CIDRs", network(func(s *operatorv1.NetworkSpec) {
 			s.ClusterNetwork = append(s.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})
 			s.ServiceNetwork = append(s.ServiceNetwork, "fd02::/112")
-		}), []string{"spec.clusterNetwork: adds IPv6 networks to IPv4 ones, but network type OpenShiftSDN gives pods IPv4 addresses alone"}},
+		}), []string{"spec.clusterNetwork: adds IPv6 networks to IPv4 ones, but network type OpenShiftSDN assigns pods IPv4 addresses only"}},
 		{"no room for pods", network(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].HostPrefix = 31 }), []string{"spec.clusterNetwork[0].hostPrefix"}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {

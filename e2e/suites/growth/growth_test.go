@@ -59,7 +59,7 @@ func TestOnlyGrowthIsAdmitted(t *testing.T) {
 		{"it begins elsewhere", network(t, "10.244.0.0/16", "10.240.0.0/12"), 1, []string{"pods would keep their old addresses; put the old value back, or, where the network's pools can grow, write a shorter prefix that begins at the same address"}},
 		{"it grows into the services", network(t, "10.244.0.0/16", "10.0.0.0/8"), 1, []string{"10.96.0.0/16", "overlap"}},
 		{"it gets a second family", network(t, "hostPrefix: 18", "hostPrefix: 18\n  - cidr: fd01::/48\n    hostPrefix: 64", "10.96.0.0/16", "10.96.0.0/16\n  - fd02::/112"), 1,
-			[]string{"gives pods IPv4 addresses alone; leave the IPv6 networks out"}},
+			[]string{"assigns pods IPv4 addresses only; remove the IPv6 networks"}},
 	} {
 		t.Run(tt.why, func(t *testing.T) { cno(t, tt.status, tt.input, tt.words, "plan", "-f", "-") })
 	}

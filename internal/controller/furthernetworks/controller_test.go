@@ -119,7 +119,7 @@ func TestErrorsAreEventsOnTheObject(t *testing.T) {
 	want("nothing has changed")
 	foreign := c.object(kindPolicy, ns, "other", map[string]string{"k8s.v1.cni.cncf.io/policy-for": "lan,shared/lan,bank/lan"}, map[string]any{"podSelector": map[string]any{}})
 	want("a policy names a network that its pods cannot have",
-		"other ForeignNetwork: metadata.annotations[k8s.v1.cni.cncf.io/policy-for][2]: Forbidden: the network bank/lan is of another namespace")
+		"other ForeignNetwork: metadata.annotations[k8s.v1.cni.cncf.io/policy-for][2]: Forbidden: the network bank/lan is in another namespace")
 	if err := s.Client.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
