@@ -61,6 +61,7 @@ endif
 
 e2e-all: deps test-assets images $(LAB) ## Every promise in e2e/suites, on every network, and tests of make test at their full size: hours
 	@CNO_POLICY_STARTS=1000 $(SUITES) -run TestPoliciesApplyToTheFirstPacketOfAPod ./providers/multus/node
+	@CNO_AGENT_KILLS=20 $(SUITES) -run TestAgentKilledInsideRequests ./providers/openshiftsdn/node
 	@$(call suites,,$(ALL),all)
 
 e2e-versions: images $(LAB) ## The quick tier of what every network promises, on each version of Kubernetes; NETWORK=TYPE

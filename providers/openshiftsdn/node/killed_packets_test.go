@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -63,17 +64,25 @@ func (m *machine) attached(t *testing.T) []string {
 	return addresses
 }
 
+// kills is how often the agent is killed in TestAgentKilledInsideRequests: make e2e-all sets CNO_AGENT_KILLS; fewer take less time.
+func kills() int {
+	if n, err := strconv.Atoi(os.Getenv("CNO_AGENT_KILLS")); err == nil {
+		return n
+	}
+	return 5
+}
+
 // TestAgentKilledInsideRequests: requests that are pending when the agent is killed succeed when they are repeated. No address is assigned twice, and none
 // remains without a pod.
 func TestAgentKilledInsideRequests(t *testing.T) {
 	_, one, two := running(t, agentconfig.NetworkPolicy)
 	far := two.pod("two", "far", nil)
-	const rounds, parallel, span = 20, 4, time.Second // requests take less than that
+	const parallel, span = 4, time.Second // requests take less than that
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var former []*pod
-	for round := range rounds {
+	for round := range kills() {
 		var next []*pod
 		for i := range parallel {
 			next = append(next, one.schedule("one", fmt.Sprintf("p%d-%d", round, i), nil))
