@@ -26,9 +26,9 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
-// deleteTimeout is how long an object may take to go. Nothing but a finalizer holds one up: that of a definition tries again with growing pauses
-// while the server loads other definitions of the same group, which takes half a minute on a busy machine.
-const deleteTimeout = serveTimeout
+// deleteTimeout is how long an object may take to be deleted. Only a finalizer delays a deletion. That of a CRD lists and deletes the CRD's objects: while the server
+// initializes their storage, the list may take the minute after which the server ends a request, and is then repeated with back-off.
+const deleteTimeout = 3 * time.Minute
 
 // Scheme returns a new scheme with the built-in types, CustomResourceDefinition, the types of this project, and those of
 // OpenShift that the operator uses.

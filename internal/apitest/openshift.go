@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
-// serveTimeout is how long the server may take to serve a kind after its definition came, or to stop after it went.
+// serveTimeout is how long the server may take to serve the kind of a new CRD, or to stop serving that of a deleted one.
 const serveTimeout = time.Minute
 
 // openShiftDefinitions returns definitions of OpenShift and of third parties by name.
@@ -63,7 +63,7 @@ func (s *Server) Uninstall(tb testing.TB, names ...string) {
 	if err != nil {
 		tb.Fatalf("uninstall kinds: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(tb.Context(), serveTimeout)
+	ctx, cancel := context.WithTimeout(tb.Context(), deleteTimeout)
 	defer cancel()
 	for _, definition := range definitions {
 		if err := s.delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definition.Name}}); err != nil {
