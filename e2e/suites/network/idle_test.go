@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,14 +41,20 @@ func TestIdledServiceIsWoken(t *testing.T) {
 		_, err := lab.Get(ctx, client, url)
 		return err
 	})
-	// The Deployment's controller has written its last status: the command does not repeat a write that conflicts.
-	kubectl(t, "rollout", "status", "deployment/web", "-n", ns, "--timeout=60s")
 	cno(t, 0, "idle", "web", "-n", ns)
 	kit.Eventually(t, time.Minute, "no pod of the Service runs", func(context.Context) error {
 		if out := kubectl(t, "get", "pods", "-n", ns, "-l", "app=server", "-o", "name"); out != "" {
 			return fmt.Errorf("%s runs", out)
 		}
 		return nil
+	})
+	// Until then, kube-proxy forwards connections to the address of the deleted pod, where they are refused.
+	kit.Eventually(t, time.Minute, "kube-proxy knows that the Service has no endpoint", func(ctx context.Context) error {
+		out, err := lab.Lab(ctx, "exec", "worker-0", "--", "nft", "list", "map", "ip", "kube-proxy", "no-endpoint-services")
+		if err == nil && !strings.Contains(out, s.Spec.ClusterIP+" ") {
+			return fmt.Errorf("%s is not in %s", s.Spec.ClusterIP, out)
+		}
+		return err
 	})
 	// One connection: its packets are held back until a pod is ready.
 	if out, err := lab.Exec(t.Context(), client, "curl -sS --fail --max-time 90 "+url); err != nil {
