@@ -20,7 +20,8 @@ import (
 // addedPods is the number of pods that are added and deleted.
 const addedPods = 100
 
-// byHand attaches a pod with ovs-vsctl and ovs-ofctl: the same link, its port with the same external IDs, and the flows that the pod needs on a bridge.
+// byHand attaches a pod with ovs-vsctl and ovs-ofctl: the same link, its port with the same external IDs, and the flows that the pod needs on a bridge. With
+// a hundred at once, ovsdb-server refuses some connections, and ovs-vsctl has to try again.
 func (m *machine) byHand(b *testing.B, i int, pod netns.Namespace) error {
 	address := netip.AddrFrom4([4]byte{198, 18, 1, byte(i)})
 	port, name, mac := 100+i, fmt.Sprint("hand", i), flows.PodMAC(address)
@@ -35,7 +36,7 @@ func (m *machine) byHand(b *testing.B, i int, pod netns.Namespace) error {
 		input string
 		args  []string
 	}{
-		{"", []string{"ovs-vsctl", "--db=unix:" + m.config.SwitchRunDir + "/db.sock", "--timeout=60", "add-port", plainBridge, name, "--", "set", "interface", name,
+		{"", []string{"ovs-vsctl", "--db=unix:" + m.config.SwitchRunDir + "/db.sock", "--timeout=60", "--retry", "add-port", plainBridge, name, "--", "set", "interface", name,
 			fmt.Sprint("ofport_request=", port), "external_ids:sandbox=" + pod.Name, "external_ids:ip=" + address.String(), fmt.Sprint("external_ids:pod-name=p", i), "external_ids:pod-namespace=one"}},
 		{strings.Join([]string{
 			fmt.Sprintf("table=20,priority=100,arp,in_port=%d,arp_spa=%s,arp_sha=%s,actions=load:10->NXM_NX_REG0[],goto_table:30", port, address, mac),
