@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
@@ -119,15 +120,15 @@ func (c *call) newRecord(plan wire.Plan) (record, error) {
 // result of the default network.
 func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Result, error) {
 	workCtx, stop := withCleanupReserve(ctx)
-	defer stop()
-	if r.Policies {
-		// Rules name interfaces, which need not exist yet: not even the kernel's own packets pass against a policy.
-		if err := c.Ask(workCtx, wire.CommandPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil); err != nil {
-			return nil, err
-		}
-	}
+	enforced := c.enforcePolicies(workCtx, *r)
+	defer func() { stop(); _ = enforced() }()
 	results, durations := make([]*current.Result, 0, len(r.Networks)), make([]time.Duration, len(r.Networks))
 	for i, n := range r.Networks {
+		if !n.Default {
+			if err := enforced(); err != nil {
+				return nil, err
+			}
+		}
 		start := time.Now()
 		list, rt, err := n.run(*r)
 		if err != nil {
@@ -158,6 +159,20 @@ func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Res
 		return nil, err
 	}
 	return results[0], nil
+}
+
+// enforcePolicies has the daemon write the rules of MultiNetworkPolicies, and returns a function that waits for it. The rules name interfaces, which need not
+// exist yet: they are in force before the first further interface exists, so that not even the kernel's own packets pass against a policy. They do not
+// concern the default network, whose plugins run meanwhile.
+func (c *call) enforcePolicies(ctx context.Context, r record) (wait func() error) {
+	if !r.Policies {
+		return func() error { return nil }
+	}
+	answer := make(chan error, 1)
+	go func() {
+		answer <- c.Ask(ctx, wire.CommandPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil)
+	}()
+	return sync.OnceValue(func() error { return <-answer })
 }
 
 func (c *call) report(r record, plan wire.Plan, results []*current.Result) (wire.Report, error) {

@@ -1,13 +1,16 @@
 package attach
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -180,6 +183,50 @@ func TestStatusIsThatOfTheDefaultNetwork(t *testing.T) {
 	}
 	if _, err := f.shim.Do(t.Context(), r); err == nil || !strings.Contains(err.Error(), "no bridge") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestPoliciesAreInForceBeforeTheFirstFurtherInterface while the default network does not wait for them. An error of the daemon fails the ADD.
+func TestPoliciesAreInForceBeforeTheFirstFurtherInterface(t *testing.T) {
+	f := newFixture(t)
+	all, former := f.scripted(scripts, ""), 0
+	calls := func() []string { return all()[former:] }
+	f.plan.Policies = true
+	ask, failure := f.shim.Ask, error(nil)
+	f.shim.Ask = func(ctx context.Context, command string, message, into any) error {
+		if command == wire.CommandPolicies {
+			for !slices.Contains(calls(), "ADD eth0") {
+				select {
+				case <-ctx.Done():
+					return errors.New("the default network waits for the rules of policies")
+				case <-time.After(time.Millisecond):
+				}
+			}
+			if got := calls(); slices.Contains(got, "ADD net1") {
+				t.Errorf("a further network was attached before the rules of policies were written: %q", got)
+			}
+			if failure != nil {
+				return failure
+			}
+		}
+		return ask(ctx, command, message, into)
+	}
+	f.must(cniproto.Add, annotated)
+	if diff := cmp.Diff([]string{"ADD eth0", "ADD net1", "ADD net2"}, calls()); diff != "" {
+		t.Error(diff)
+	}
+	f.must(cniproto.Delete, annotated)
+
+	former = len(calls())
+	failure = cniproto.Errorf(cniproto.CodeTryAgain, "the policies are not read yet")
+	if _, err := f.do(cniproto.Add, annotated); cniproto.AsError(err).Code != cniproto.CodeTryAgain {
+		t.Errorf("without the rules of policies: %v", err)
+	}
+	if got := calls(); slices.Contains(got, "ADD net1") {
+		t.Errorf("a further network was attached without the rules of policies: %q", got)
+	}
+	if left := f.files("sandboxes"); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

@@ -158,7 +158,7 @@ func (e *enforcer) check(ctx context.Context, r wire.PoliciesRequest) error {
 	return nil
 }
 
-// protect writes the rules of a sandbox before its first interface is attached, based on the current policies of the API server.
+// protect writes the rules of a sandbox before its first further interface is attached, based on the current policies of the API server.
 func (e *enforcer) protect(ctx context.Context, r wire.PoliciesRequest) error {
 	s, err := attach.ReadSandbox(e.config.StateDir, r.Sandbox)
 	if err != nil {
