@@ -38,7 +38,7 @@ func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)
 	})
 	d.session = &ovsdb.Session{
 		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: database, Serve: d.cache.Watch,
-		Options: ovsdb.Options{MaxBackoff: time.Second},
+		Options: ovsdb.Options{MaxBackoff: ovsdb.LocalMaxBackoff},
 		Report:  func(_ ovsdb.Endpoint, err error) { report(fmt.Errorf("connect to Open vSwitch: %w", err)) },
 	}
 	return d

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// LocalMaxBackoff is MaxBackoff for a server on the same machine: attempts cost it nothing, and while it is away, nothing can be written.
+const LocalMaxBackoff = time.Second
+
 // Options has limits and credentials of connections. The zero value is usable for endpoints without TLS.
 type Options struct {
 	// TLS returns the configuration of one connection to an ssl endpoint. It is called for each connection, so that rotated

@@ -48,7 +48,7 @@ func newDatabase(socket string, lost func(), log *slog.Logger) *database {
 	columns[globalTable] = []string{"sb_cfg", externalIDs}
 	d.cache = ovsdb.NewCache(northbound.Database, columns, d.note)
 	d.session = ovsdb.Session{
-		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: northbound.Database,
+		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: northbound.Database, Options: ovsdb.Options{MaxBackoff: ovsdb.LocalMaxBackoff},
 		Serve: func(ctx context.Context, client *ovsdb.Client) error {
 			d.connections.Add(1)
 			d.connected.Fire()

@@ -114,7 +114,7 @@ func (s *southbound) state() (open bool, closed int) {
 // has written everything. nodes returns the tunnel addresses of nodes. changed is fired when those change or the database was closed.
 func (s *southbound) run(ctx context.Context, complete func(context.Context) error, nodes func() map[string]netip.Addr, changed agent.Trigger, report func(error)) error {
 	session := ovsdb.Session{
-		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(s.socket)}, Database: southboundName,
+		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(s.socket)}, Database: southboundName, Options: ovsdb.Options{MaxBackoff: ovsdb.LocalMaxBackoff},
 		Report: func(_ ovsdb.Endpoint, err error) { s.log.Warn("southbound database", "error", err) },
 		Serve: func(ctx context.Context, client *ovsdb.Client) error {
 			defer s.shut() // a restarted server must be completed first
