@@ -25,7 +25,7 @@ import (
 // flowsDebounce is how long the agent waits for further changes before it computes flows.
 const flowsDebounce = 5 * time.Millisecond
 
-// inputsInterval is how often the agent checks for the inputs of the first flows.
+// inputsInterval is how often the agent checks for the inputs of the first flows, and of those after an outage of the API server.
 const inputsInterval = 50 * time.Millisecond
 
 // programLoop computes the flows after each change until the context ends.
@@ -33,7 +33,7 @@ func (d *daemon) programLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		agent.Wait(ctx, d.reprogram, nil, nil)
 		agent.Pause(ctx, flowsDebounce, nil)
-		if !d.objects.synced() || !d.vswitch.Synced(ctx) || !d.checkInputs() {
+		if !d.objects.synced() || d.objects.resuming() || !d.vswitch.Synced(ctx) || !d.checkInputs() {
 			agent.Pause(ctx, inputsInterval, nil)
 			d.reprogram.Fire()
 			continue
