@@ -122,7 +122,7 @@ var (
 	// others are the metrics of other programs: kubelet, node exporter, kube-state-metrics, and libraries.
 	others = regexp.MustCompile(`^(container_network|node_network|node_nf_conntrack|node_netstat_Tcp|kube_daemonset_status|kube_pod_container|kubeproxy_sync_proxy_rules|etcd_mvcc|etcd_server|controller_runtime_reconcile|leader_election_master|process_resident_memory|rest_client_requests|workqueue)_`)
 	// words are functions and labels that look like metrics.
-	words = []string{"histogram_quantile", "operation_type"}
+	words = []string{"histogram_quantile", "ip_family", "operation_type"}
 )
 
 // checkExpression checks that parentheses match and that every metric exists: this project's in its source, the others

@@ -59,6 +59,11 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		sdnProxy   = `kube_pod_container_info{namespace="openshift-sdn",pod="sdn-a",container="kube-proxy"}`
 		sdnProxyUp = `up{job="kube-proxy",namespace="openshift-sdn",node="a"}`
 		sdnQueued  = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",namespace="openshift-sdn",node="a"}`
+		applyFast  = `kubeproxy_sync_proxy_rules_duration_seconds_bucket{job="kube-proxy",namespace="openshift-sdn",node="a",ip_family="IPv4",le="8.192"}`
+		applyAll   = `kubeproxy_sync_proxy_rules_duration_seconds_bucket{job="kube-proxy",namespace="openshift-sdn",node="a",ip_family="IPv4",le="16.384"}`
+		applyInf   = `kubeproxy_sync_proxy_rules_duration_seconds_bucket{job="kube-proxy",namespace="openshift-sdn",node="a",ip_family="IPv4",le="+Inf"}`
+		otherApply = `kubeproxy_sync_proxy_rules_duration_seconds_bucket{job="kube-proxy",namespace="openshift-sdn",node="b",ip_family="IPv4",le="8.192"}`
+		otherInf   = `kubeproxy_sync_proxy_rules_duration_seconds_bucket{job="kube-proxy",namespace="openshift-sdn",node="b",ip_family="IPv4",le="+Inf"}`
 		sdnUp      = `up{job="sdn",node="a"}`
 		sdnReady   = `openshift_sdn_ready{job="sdn",node="a"}`
 		sdnFails   = `openshift_sdn_problems{job="sdn",node="a"}`
@@ -129,7 +134,13 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "kube-proxy in a pod of OpenShift SDN cannot be scraped", After: 20 * minute, Series: series{sdnProxy: always, sdnProxyUp: never}, Firing: []string{"NetworkKubeProxyDown"}},
 		{Name: "no kube-proxy of OpenShift SDN is scraped", After: 20 * minute, Series: series{sdnProxy: always}, Firing: []string{"NetworkKubeProxyDown"}},
 		{Name: "kube-proxy in a pod of OpenShift SDN has never synced", After: 30 * minute, Series: series{sdnQueued: "60x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
-		{Name: "kube-proxy is stalled", After: 30 * minute, Series: series{queued: "60+60x60", synced: "0x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
+		{Name: "kube-proxy is stalled", After: 30 * minute, Series: series{queued: "60+60x60", synced: "0x60"}, Firing: []string{"NetworkKubeProxyNotSyncing", "NodeProxyApplyStale"}},
+		{Name: "kube-proxy is behind for six minutes", After: 9 * minute, Series: series{queued: "0+60x2 150x60", synced: "0+60x2 120x60"}, Firing: []string{"NodeProxyApplyStale"}},
+		{Name: "kube-proxy was behind for two minutes", After: 9 * minute, Series: series{queued: "0+60x2 150x60", synced: "0+60x2 120x2 300x60"}},
+		{Name: "kube-proxy of one node syncs slowly", After: 30 * minute, Series: series{applyFast: "0x60", applyAll: "0+1x60", applyInf: "0+9x60", otherApply: "0+1000x60", otherInf: "0+1000x60"}, Firing: []string{"NodeProxyApplySlow"}},
+		{Name: "kube-proxy of all nodes syncs slowly", After: 30 * minute, Series: series{applyFast: "0+9x60", applyAll: "0+10x60", applyInf: "0+10x60"}, Firing: []string{"ClusterProxyApplySlow"}},
+		{Name: "kube-proxy syncs fast", After: 30 * minute, Series: series{applyFast: "0+10x60", applyAll: "0+10x60", applyInf: "0+10x60"}},
+		{Name: "kube-proxy synced slowly once", After: 40 * minute, Series: series{applyFast: "0x60", applyAll: "0x5 1x60", applyInf: "0x5 1x60"}},
 		{Name: "kube-proxy has nothing to sync", After: 30 * minute, Series: series{queued: "60x60", synced: "61x60"}},
 		{Name: "kube-proxy has never synced", After: 30 * minute, Series: series{queued: "60x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
 		{Name: "nft refuses the rules", After: 30 * minute, Series: series{nftables: "0+1x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},

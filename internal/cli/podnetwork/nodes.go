@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,8 +18,9 @@ import (
 )
 
 const (
-	// nodePoll is the interval at which an agent is asked for the VNIDs that it uses.
-	nodePoll = 500 * time.Millisecond
+	// nodePoll is the pause before nodes that are late are asked again. concurrency is how many nodes are asked at a time.
+	nodePoll    = 500 * time.Millisecond
+	concurrency = 10
 	// mostNodes is the maximum number of nodes named in an error.
 	mostNodes = 5
 )
@@ -28,33 +31,47 @@ type agents struct {
 	access provider.TraceAccess
 }
 
-// await waits until all nodes with pods of the namespaces use their VNIDs. note is the reason why it did not wait, if the user may not ask agents.
+// await waits until all nodes with pods of the namespaces use their VNIDs. note is the reason why it did not wait for some of them, if the user may not ask
+// their agents. The error names all nodes that are late.
 func (a agents) await(ctx context.Context, answers []answer) (note string, err error) {
-	nodes, err := a.nodes(ctx, answers)
+	late, err := a.nodes(ctx, answers)
+	if apierrors.IsForbidden(err) {
+		return unasked("the command cannot wait for that", err), nil
+	}
 	if err != nil {
-		return a.unasked(err)
+		return "", err
 	}
-	late := map[string]error{}
-	for _, node := range nodes {
-		if err := a.awaitNode(ctx, node, answers); apierrors.IsForbidden(err) {
-			return a.unasked(err)
-		} else if err != nil {
-			late[node] = err
+	var forbidden error
+	refused := map[string]bool{}
+	for {
+		reasons := a.ask(ctx, late, answers)
+		for node, reason := range reasons {
+			if apierrors.IsForbidden(reason) {
+				refused[node], forbidden = true, reason
+				delete(reasons, node)
+			}
 		}
+		late = slices.Sorted(maps.Keys(reasons))
+		if len(late) > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(nodePoll):
+				continue
+			}
+		}
+		if len(refused) > 0 {
+			note = unasked("the command cannot wait for "+phrase.Names(slices.Sorted(maps.Keys(refused)), mostNodes), forbidden)
+		}
+		if len(late) > 0 {
+			err = fmt.Errorf("the VNIDs are changed, and these nodes do not use them yet: %s: %w", phrase.Names(late, mostNodes), reasons[late[0]])
+		}
+		return note, err
 	}
-	if len(late) == 0 {
-		return "", nil
-	}
-	names := slices.Sorted(maps.Keys(late))
-	return "", fmt.Errorf("the VNIDs are changed, and these nodes do not use them yet: %s: %w", phrase.Names(names, mostNodes), late[names[0]])
 }
 
-// unasked returns the note for a user who may not ask agents, else the error.
-func (agents) unasked(err error) (note string, _ error) {
-	if apierrors.IsForbidden(err) {
-		return fmt.Sprintf("nodes apply the VNIDs when they receive them; the command cannot wait for that: %v", err), nil
-	}
-	return "", err
+// unasked returns the note for a user who may not ask agents.
+func unasked(consequence string, err error) string {
+	return fmt.Sprintf("nodes apply the VNIDs when they receive them; %s: %v", consequence, err)
 }
 
 // nodes returns the names of the nodes with pods of the namespaces, sorted.
@@ -75,23 +92,36 @@ func (a agents) nodes(ctx context.Context, answers []answer) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// awaitNode waits until a node uses the VNIDs. A namespace that the agent does not report has no flows there.
-func (a agents) awaitNode(ctx context.Context, node string, answers []answer) error {
-	for {
-		used, err := a.VNIDs(ctx, a.access, node)
-		if err == nil && !slices.ContainsFunc(answers, func(want answer) bool { id, attached := used[want.Namespace]; return attached && id != want.VNID }) {
-			return nil
-		}
-		if apierrors.IsForbidden(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			if err == nil {
-				err = ctx.Err()
+// ask returns the nodes that do not use the VNIDs, with the reason. It asks several nodes at a time.
+func (a agents) ask(ctx context.Context, nodes []string, answers []answer) map[string]error {
+	late := map[string]error{}
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(concurrency)
+	for _, node := range nodes {
+		group.Go(func() error {
+			if err := a.uses(ctx, node, answers); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				late[node] = err
 			}
-			return err
-		case <-time.After(nodePoll):
+			return nil
+		})
+	}
+	_ = group.Wait() // each node has its own error
+	return late
+}
+
+// uses returns an error unless a node uses the VNIDs. A namespace that the agent does not report has no flows there.
+func (a agents) uses(ctx context.Context, node string, answers []answer) error {
+	used, err := a.VNIDs(ctx, a.access, node)
+	if err != nil {
+		return err
+	}
+	for _, want := range answers {
+		if id, attached := used[want.Namespace]; attached && id != want.VNID {
+			return fmt.Errorf("node %s uses VNID %d for namespace %s", node, id, want.Namespace)
 		}
 	}
+	return nil
 }

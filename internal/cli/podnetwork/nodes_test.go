@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,28 +39,35 @@ func TestNodesAreAwaited(t *testing.T) {
 		pod("a", "waiting", "", nil), pod("a", "host", "fourth", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
 		pod("a", "ended", "fifth", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
 	).Build()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "sdn", errors.New("no"))
+	silent := errors.New("no pod runs there")
 	for _, row := range []struct {
 		why string
 		// applied is when each node has the VNID; a node that is missing has it at once.
-		applied    map[string]time.Duration
-		failure    error
-		asked      string
+		applied map[string]time.Duration
+		// failures are the errors of nodes that do not answer.
+		failures   map[string]error
 		took       time.Duration
 		note, want string
 	}{
-		{"all nodes have it", nil, nil, "first second", 0, "", ""},
-		{"one has it later", map[string]time.Duration{"second": 3 * time.Second}, nil, "first second", 3 * time.Second, "", ""},
-		{"one never has it", map[string]time.Duration{"second": time.Hour}, nil, "first second", time.Minute, "", "these nodes do not use them yet: second"},
-		{"the agents do not answer", nil, errors.New("no pod runs there"), "first second", time.Minute, "", "these nodes do not use them yet: first and second: no pod runs there"},
-		{"the user may not ask them", nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "sdn", errors.New("no")), "first", 0, "the command cannot wait for that", ""},
+		{"all nodes have it", nil, nil, 0, "", ""},
+		{"one has it later", map[string]time.Duration{"second": 3 * time.Second}, nil, 3 * time.Second, "", ""},
+		{"one never has it", map[string]time.Duration{"second": time.Hour}, nil, time.Minute, "", "these nodes do not use them yet: second: node second uses VNID 77 for namespace a"},
+		{"the agents do not answer", nil, map[string]error{"first": silent, "second": silent}, time.Minute, "", "these nodes do not use them yet: first and second: no pod runs there"},
+		{"the user may not ask them", nil, map[string]error{"first": forbidden, "second": forbidden}, 0, "the command cannot wait for first and second", ""},
+		{"the user may not ask one, and another has it later", map[string]time.Duration{"second": 3 * time.Second}, map[string]error{"first": forbidden}, 3 * time.Second, "the command cannot wait for first:", ""},
+		{"the user may not ask one, and another never has it", map[string]time.Duration{"first": time.Hour}, map[string]error{"second": forbidden}, time.Minute, "the command cannot wait for second:", "these nodes do not use them yet: first:"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
+			var mu sync.Mutex
 			asked := map[string]bool{}
 			a := agents{access: provider.TraceAccess{Objects: reader}, VNIDReporter: reporterFunc(func(node string) (map[string]uint32, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				asked[node] = true
-				if row.failure != nil {
-					return nil, row.failure
+				if err := row.failures[node]; err != nil {
+					return nil, err
 				}
 				id := uint32(10)
 				if time.Since(start) < row.applied[node] {
@@ -84,7 +92,7 @@ func TestNodesAreAwaited(t *testing.T) {
 					t.Errorf("%s: node %s is asked, which has no pod of the namespace", row.why, node)
 				}
 			}
-			for node := range strings.FieldsSeq(row.asked) {
+			for _, node := range []string{"first", "second"} {
 				if !asked[node] {
 					t.Errorf("%s: node %s is not asked", row.why, node)
 				}

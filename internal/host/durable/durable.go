@@ -1,4 +1,4 @@
-// Package durable writes files atomically: a reader, even after a power failure, sees either the old or the new content.
+// Package durable writes files atomically: a reader, even after a power failure, sees either the old or the new content. Replace alone does not promise the latter.
 package durable
 
 import (
@@ -21,6 +21,20 @@ func WriteFile(name string, data []byte, perm fs.FileMode) error {
 
 // Copy replaces a file with the content of a reader.
 func Copy(name string, from io.Reader, perm fs.FileMode) error {
+	if err := replace(name, from, perm, (*os.File).Sync); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+// Replace is WriteFile without waiting for the disk: the file survives the end of the process, but after a power failure it may have the old content or none. It is
+// for what is of no use after a power failure.
+func Replace(name string, data []byte, perm fs.FileMode) error {
+	return replace(name, bytes.NewReader(data), perm, func(*os.File) error { return nil })
+}
+
+// replace replaces a file after sync has been called for the new one.
+func replace(name string, from io.Reader, perm fs.FileMode, sync func(*os.File) error) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create directory: %w", err)
@@ -29,22 +43,22 @@ func Copy(name string, from io.Reader, perm fs.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("create temporary file: %w", err)
 	}
-	if err := fill(f, from, perm); err != nil {
+	if err := fill(f, from, perm, sync); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), name); err != nil {
 		return errors.Join(fmt.Errorf("rename file: %w", err), os.Remove(f.Name()))
 	}
-	return syncDir(dir)
+	return nil
 }
 
-func fill(f *os.File, from io.Reader, perm fs.FileMode) error {
+func fill(f *os.File, from io.Reader, perm fs.FileMode, sync func(*os.File) error) error {
 	_, err := io.Copy(f, from)
 	if err == nil {
 		err = f.Chmod(perm)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	return errors.Join(err, f.Close())
 }

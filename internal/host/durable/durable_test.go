@@ -31,6 +31,12 @@ func TestFileIsReplacedAtomically(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("permissions are %v, %v", info.Mode(), err)
 	}
+	if err := durable.Replace(file, []byte("newer"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "newer" {
+		t.Errorf("the file holds %q, %v", got, err)
+	}
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("there is more than the file: %v, %v", entries, err)

@@ -15,6 +15,8 @@ type Keeper struct {
 	Resync time.Duration
 	// MatchFragments calls Bridge.MatchFragments for each ovs-vswitchd.
 	MatchFragments bool
+	// Applying is called before each attempt to apply a set. It may be nil.
+	Applying func(openflow.Set)
 	// Restored is called after flows that a third party had changed were restored. It may be nil.
 	Restored func()
 	// Applied is called after each attempt with the set and, if it failed, the reason: a RefusedError if a set without the flows of one owner could be applied.
@@ -143,6 +145,9 @@ func (k *Keeper) apply(ctx context.Context) error {
 	applied, invalidations, lastSet := k.applied, k.invalidations, k.lastSet
 	k.applied, k.waiting = "", nil
 	k.mu.Unlock()
+	if k.Applying != nil {
+		k.Applying(*desired)
+	}
 	var err error
 	if k.MatchFragments && applied == "" {
 		err = k.Bridge.MatchFragments(ctx)

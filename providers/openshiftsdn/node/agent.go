@@ -121,8 +121,10 @@ type daemon struct {
 	nodes  []netip.Addr
 	// refused are the flows that Open vSwitch refuses.
 	refused refusedFlows
-	// unsaved are the last applied flows, for saveLoop.
-	unsaved *agent.Cell[openflow.Set]
+	// saved is the text of the flows in the flows file; empty if unknown. Only the keeper's goroutine uses it.
+	saved string
+	// noted are the last applied flows, for noteLoop.
+	noted *agent.Cell[openflow.Set]
 	// flowsErr is the error of the last application of flows.
 	flowsErr atomic.Pointer[error]
 	// inputsReady is true once all inputs of this process' first flows are known. programmed is true once those flows are applied.
@@ -142,7 +144,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	d := &daemon{
 		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reprogram: agent.NewTrigger(),
-		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now), unsaved: agent.NewCell(openflow.Set{}),
+		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now), noted: agent.NewCell(openflow.Set{}),
 	}
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
@@ -164,7 +166,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	d.metrics = newMetrics(o.Version, d)
 	d.vswitch = ovs.NewDatabase(switchSocket(o.Config), d.databaseChanged, func(err error) { d.board.Note(topicSwitch, err) })
-	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: resyncInterval, MatchFragments: true, Applied: d.applied,
+	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: resyncInterval, MatchFragments: true, Applying: d.saveFlows, Applied: d.applied,
 		Restored: func() { d.repairs.Made("the flows of bridge " + agentconfig.Bridge) }}
 	if d.objects, err = newObjects(o.API, client, o.Node, o.Config.Mode, d.reprogram.Fire); err != nil {
 		return err
@@ -202,7 +204,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, d.Config.NodeHealthAddress) })
-	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programLoop, d.saveLoop, d.keepEgressIPs, d.watchEgressLink, func(ctx context.Context) { d.fights.Run(ctx, d.repairs.Fights) }} {
+	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programLoop, d.noteLoop, d.keepEgressIPs, d.watchEgressLink, func(ctx context.Context) { d.fights.Run(ctx, d.repairs.Fights) }} {
 		group.Go(func() error { f(ctx); return nil })
 	}
 	if d.outside != nil {
@@ -367,7 +369,7 @@ func (d *daemon) applied(set openflow.Set, err error) {
 	d.metrics.operations.WithLabelValues("success").Inc()
 	d.metrics.flows.Store(int64(set.Len()))
 	d.board.Note(topicFlows, nil)
-	d.unsaved.Update(func(s *openflow.Set) bool { *s = set; return true })
+	d.noted.Update(func(s *openflow.Set) bool { *s = set; return true })
 	if d.inputsReady.Load() && !d.programmed.Swap(true) {
 		d.changed.Fire()
 	}

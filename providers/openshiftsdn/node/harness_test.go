@@ -154,6 +154,8 @@ type machine struct {
 	at      netns.Namespace
 	config  agentconfig.Config
 	file    string
+	// tools is a directory whose programs the agent finds before those of the system; empty for none.
+	tools string
 	// plainPods are ends of a bridge without the agent's flows.
 	plainPods []netns.Namespace
 	// switchd and agent are the node's processes.
@@ -226,7 +228,11 @@ func (m *machine) write() {
 
 func (m *machine) start(command string) *nodetest.Process {
 	m.t.Helper()
-	return nodetest.Start(m.t, m.at, m.name+", "+command, []string{"NODE_NAME=" + m.name, "KUBECONFIG=" + m.kubeconfig}, program, command, "--config", m.file)
+	environment := []string{"NODE_NAME=" + m.name, "KUBECONFIG=" + m.kubeconfig}
+	if m.tools != "" {
+		environment = append(environment, "PATH="+m.tools+":"+os.Getenv("PATH"))
+	}
+	return nodetest.Start(m.t, m.at, m.name+", "+command, environment, program, command, "--config", m.file)
 }
 
 func (m *machine) startSwitch() { m.t.Helper(); m.switchd = m.start("switch") }

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vishvananda/netlink"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 )
 
@@ -37,6 +39,7 @@ func newMetrics(version string, d *daemon) *metrics {
 		}
 		return float64(int(1)<<(32-block.Bits()) - 4) // the first and last address, and the node's two
 	})
+	m.Gauge("arp_cache_entries", "IPv4 neighbors of the node that the kernel knows.", arpCacheEntries)
 	if u := d.unidler; u != nil {
 		m.Gauge("idled_service_ports", "Ports of Services to which packets are held back while the Services are idled.", func() float64 { return float64(u.ports.Load()) })
 		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "openshift_sdn", Name: "held_packets_total", Help: "Packets to idled Services that were held back."},
@@ -55,6 +58,15 @@ func newMetrics(version string, d *daemon) *metrics {
 	m.MustRegister(m.assigned)
 	m.repairs = m.Counter("repairs_total", "Changes by third parties on the node that the agent has undone.")
 	return m
+}
+
+// arpCacheEntries returns the number of IPv4 neighbors of the node; 0 if they cannot be read.
+func arpCacheEntries() float64 {
+	all, err := netlinkdump.All(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, netlink.FAMILY_V4) })
+	if err != nil {
+		return 0
+	}
+	return float64(len(all))
 }
 
 // silence adds a gauge for each watch.

@@ -44,8 +44,18 @@ type objects struct {
 	version *agent.Cell[int]
 	changed func()
 
+	// resumed changes when the API server responds again after an outage.
+	resumed *agent.Cell[int]
+	// trying is held by the watch that tries next whether it responds.
+	trying chan struct{}
+
 	mu       sync.Mutex
 	failures map[string]error
+	// outage is true while the API server does not respond. resumedAt is the end of an outage after which some watches have not caught up; zero for none.
+	outage    bool
+	resumedAt time.Time
+	// lastChange is the time of the last change of an object.
+	lastChange time.Time
 	// since has, by kind, the time of the first change that is not in the flows yet.
 	since map[string]time.Time
 }
@@ -57,7 +67,7 @@ func newObjects(config *rest.Config, client kubernetes.Interface, node string, m
 	if err != nil {
 		return nil, err
 	}
-	o := &objects{version: agent.NewCell(0), changed: changed, failures: map[string]error{}}
+	o := emptyObjects(changed)
 	o.hostSubnets = o.watch(sdn, "hostsubnets", &sdnv1.HostSubnet{}, fields.Everything())
 	where := fields.OneTermEqualSelector("spec.nodeName", node)
 	if mode != agentconfig.Subnet {
@@ -71,6 +81,11 @@ func newObjects(config *rest.Config, client kubernetes.Interface, node string, m
 	}
 	o.pods = o.watch(client.CoreV1().RESTClient(), "pods", &corev1.Pod{}, where)
 	return o, nil
+}
+
+// emptyObjects returns objects without a watch.
+func emptyObjects(changed func()) *objects {
+	return &objects{version: agent.NewCell(0), resumed: agent.NewCell(0), trying: make(chan struct{}, 1), changed: changed, failures: map[string]error{}}
 }
 
 // sdnClient returns a client for the group network.openshift.io.
@@ -101,19 +116,15 @@ func (o *objects) watch(client cache.Getter, resource string, kind runtime.Objec
 	}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				list, err := inner.ListWithContextFunc(ctx, options)
-				o.mu.Lock()
-				defer o.mu.Unlock()
-				o.failures[resource] = err
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, _ error) {
+				err := o.answered(ctx, resource, func() (err error) { list, err = inner.ListWithContextFunc(ctx, options); return err })
 				if err == nil {
 					of.received()
 				}
 				return list, err
 			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				w, err := inner.WatchFuncWithContext(ctx, options)
-				if err != nil {
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, _ error) {
+				if err := o.answered(ctx, resource, func() (err error) { w, err = inner.WatchFuncWithContext(ctx, options); return err }); err != nil {
 					return nil, err
 				}
 				return of.counted(w), nil
@@ -131,13 +142,14 @@ func (o *objects) watch(client cache.Getter, resource string, kind runtime.Objec
 func (o *objects) recordChange(kind string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.lastChange = time.Now()
 	if _, found := o.since[kind]; found {
 		return
 	}
 	if o.since == nil {
 		o.since = map[string]time.Time{}
 	}
-	o.since[kind] = time.Now()
+	o.since[kind] = o.lastChange
 }
 
 // takeChanges returns and resets the times of the first changes. Call it before the objects are read for the computation of flows.

@@ -36,10 +36,16 @@ func (m *machine) disconnect(t *testing.T) (connect func()) {
 }
 
 // TestTheAPIServerIsUnreachableWhileEverythingChanges: traffic continues during the outage, with the flows of the last objects. Afterwards all changes take effect, and
-// other traffic loses no packet.
+// other traffic loses no packet, in one bundle on each node.
 func TestTheAPIServerIsUnreachableWhileEverythingChanges(t *testing.T) {
 	c, one, two := running(t, agentconfig.NetworkPolicy)
 	c.namespace("quiet", 12)
+	for _, m := range c.nodes {
+		m.recordBundles(t)
+		m.agent.Kill()
+		m.startAgent()
+		m.ready()
+	}
 	web, caller := one.pod("one", "web", map[string]string{"app": "web"}), two.pod("two", "client", map[string]string{"app": "client"})
 	from, to := one.pod("quiet", "from", nil), two.pod("quiet", "to", nil)
 	nodetest.Serve(t, web.Namespace, ":8080")
@@ -82,6 +88,7 @@ func TestTheAPIServerIsUnreachableWhileEverythingChanges(t *testing.T) {
 		vnid := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
 		update(vnid, func() { vnid.NetID += 100 })
 		nodetest.Answers(t, caller.Namespace, at(8080)) // as before
+		before := []int{one.bundles(t), two.bundles(t)}
 		for _, again := range connect {
 			again()
 		}
@@ -90,6 +97,11 @@ func TestTheAPIServerIsUnreachableWhileEverythingChanges(t *testing.T) {
 			return answer, err != nil
 		})
 		nodetest.Answers(t, caller.Namespace, at(8081)) // by the labels of namespace and pod, and with the VNID that both nodes have
+		for i, m := range c.nodes {
+			if n := m.bundles(t) - before[i]; n != 1 {
+				t.Errorf("attempt %d: the agent of %s applies %d bundles after the outage", attempt, m.name, n)
+			}
+		}
 		lost, sent := end()
 		if sent < 50 {
 			t.Fatalf("only %d packets were sent", sent)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/host/cniconf"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 	"github.com/cluster-network-operator/cno/internal/host/kernelwatch"
 	"github.com/cluster-network-operator/cno/internal/openflow"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -23,7 +25,7 @@ import (
 // flowsDebounce is how long the agent waits for further changes before it computes flows.
 const flowsDebounce = 5 * time.Millisecond
 
-// inputsInterval is how often the agent checks for the inputs of the first flows.
+// inputsInterval is how often the agent checks for the inputs of the first flows, and of those after an outage of the API server.
 const inputsInterval = 50 * time.Millisecond
 
 // programLoop computes the flows after each change until the context ends.
@@ -31,7 +33,7 @@ func (d *daemon) programLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		agent.Wait(ctx, d.reprogram, nil, nil)
 		agent.Pause(ctx, flowsDebounce, nil)
-		if !d.objects.synced() || !d.vswitch.Synced(ctx) || !d.checkInputs() {
+		if !d.objects.synced() || d.objects.resuming() || !d.vswitch.Synced(ctx) || !d.checkInputs() {
 			agent.Pause(ctx, inputsInterval, nil)
 			d.reprogram.Fire()
 			continue
@@ -158,42 +160,54 @@ func (d *daemon) load() error {
 	d.known = known
 	kept, found, flowsErr := agent.LoadState[savedFlows](flowsFile(d.Config))
 	if found && kept.Mode == d.Config.Mode && kept.VXLANPort == d.Config.VXLANPort {
+		d.saved = kept.Flows
 		d.keeper.Set(openflow.Verbatim(kept.Flows))
 	}
-	return errors.Join(err, flowsErr)
+	return errors.Join(err, flowsErr, durable.Clean(flowsFile(d.Config)))
 }
 
-// savedFlows is the content of the flows file: the last flows and the settings that they depend on.
+// savedFlows is the content of the flows file: the flows that were applied or about to be applied, and the settings that they depend on.
 type savedFlows struct {
 	Mode      agentconfig.Mode `json:"mode"`
 	VXLANPort int              `json:"vxlanPort"`
 	Flows     string           `json:"flows"`
 }
 
-// saveLoop saves applied flows until the context ends. Pods that start do not wait for it: a write is complete only on the disk.
-func (d *daemon) saveLoop(ctx context.Context) {
+// saveFlows saves flows for the next process before they are applied. So a process that is killed at any time leaves either the flows that the bridge has, or those
+// that it was about to get: its successor neither removes flows that are in use nor restores obsolete ones. Pods that start wait for this, but not for the
+// disk: after a power failure there are no pods that could use these flows.
+func (d *daemon) saveFlows(set openflow.Set) {
+	text := set.String()
+	if text == d.saved {
+		return
+	}
+	d.saved = ""
+	file := flowsFile(d.Config)
+	data, err := json.Marshal(savedFlows{d.Config.Mode, d.Config.VXLANPort, text})
+	if err == nil {
+		err = durable.Replace(file, data, 0o600)
+	}
+	if err != nil {
+		d.Log.Warn("cannot save the flows", "error", errors.Join(err, durable.Remove(file))) // earlier flows are worse than none
+		return
+	}
+	d.saved = text
+}
+
+// noteLoop saves the notes of applied flows, which cno trace reads, until the context ends. Nothing waits for them.
+func (d *daemon) noteLoop(ctx context.Context) {
 	for {
-		set, changed := d.unsaved.Get()
-		if set.Len() > 0 {
-			d.save(set)
+		set, changed := d.noted.Get()
+		// Flows of an earlier process have no notes, so the saved notes stay.
+		if notes := set.Notes(); len(notes) > 0 {
+			if err := agent.SaveState(filepath.Join(d.Config.StateDir, agentconfig.NotesFile), agentconfig.EncodeNotes(notes)); err != nil {
+				d.Log.Warn("cannot save the notes of flows", "error", err)
+			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		agent.Wait(ctx, changed, nil, nil)
-	}
-}
-
-// save saves the applied flows for the next process.
-func (d *daemon) save(set openflow.Set) {
-	if err := agent.SaveState(flowsFile(d.Config), savedFlows{d.Config.Mode, d.Config.VXLANPort, set.String()}); err != nil {
-		d.Log.Warn("cannot save the flows", "error", err)
-	}
-	// cno trace reads the notes. Flows of an earlier process have no notes, so the saved notes stay.
-	if notes := set.Notes(); len(notes) > 0 {
-		if err := agent.SaveState(filepath.Join(d.Config.StateDir, agentconfig.NotesFile), agentconfig.EncodeNotes(notes)); err != nil {
-			d.Log.Warn("cannot save the notes of flows", "error", err)
-		}
 	}
 }
 

@@ -38,7 +38,8 @@ func TestFilesOfAnotherRelease(t *testing.T) {
 	}
 	d.known = nil
 	d.saveVNIDs(map[string]uint32{"shop": 12345, "kube-system": 0})
-	d.save(openflow.Verbatim("table=0,priority=0,actions=drop\n"))
+	d.saved = ""
+	d.saveFlows(openflow.Verbatim("table=0,priority=0,actions=drop\n"))
 	for file, want := range map[string]string{vnidFile(config): earlierVNIDs, flowsFile(config): earlierFlows} {
 		text, err := os.ReadFile(file)
 		if err != nil {

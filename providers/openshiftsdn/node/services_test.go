@@ -265,6 +265,9 @@ func idledServices(t *testing.T, c *cluster, one *machine) {
 		_, err := fmt.Sscan(n, &count)
 		return n, err == nil && count >= clients
 	})
+	if n := metrics("arp_cache_entries"); n == "0" || n == "" {
+		t.Errorf("the node has %s neighbors", n)
+	}
 	if n := metrics("idled_service_ports"); n != "4" {
 		t.Errorf("%s ports are held back", n)
 	}

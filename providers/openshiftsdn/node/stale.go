@@ -49,6 +49,8 @@ type watched struct {
 	store    cache.Store
 	// last is the time of the last list, event or bookmark, in nanoseconds since 1970.
 	last atomic.Int64
+	// open is the number of open watches: one, or none while it is renewed.
+	open atomic.Int32
 }
 
 // received records that the API server has sent something.
@@ -57,13 +59,34 @@ func (w *watched) received() { w.last.Store(time.Now().UnixNano()) }
 // silence returns the time since the last list, event or bookmark.
 func (w *watched) silence() time.Duration { return time.Since(time.Unix(0, w.last.Load())) }
 
-// counted returns a watch that records the time of its events, bookmarks included.
+// counted returns a watch that records the time of its events, bookmarks included, and its end.
 func (w *watched) counted(inner watch.Interface) watch.Interface {
 	w.received()
-	return watch.Filter(inner, func(e watch.Event) (watch.Event, bool) {
-		w.received()
-		return e, true
-	})
+	w.open.Add(1)
+	events := make(chan watch.Event)
+	outer := watch.NewProxyWatcher(events)
+	go func() {
+		defer close(events)
+		defer w.open.Add(-1)
+		defer inner.Stop()
+		for {
+			select {
+			case <-outer.StopChan():
+				return
+			case e, more := <-inner.ResultChan():
+				if !more {
+					return
+				}
+				w.received()
+				select {
+				case events <- e:
+				case <-outer.StopChan():
+					return
+				}
+			}
+		}
+	}()
+	return outer
 }
 
 // version identifies one version of an object.

@@ -62,7 +62,7 @@ type unidler struct {
 
 func newUnidler(client kubernetes.Interface, node string, log *slog.Logger, note func(error), repaired func(string)) *unidler {
 	u := &unidler{node: node, client: client, log: log, note: note, changed: agent.NewTrigger(), repaired: repaired}
-	u.objects = &objects{version: agent.NewCell(0), changed: u.changed.Fire, failures: map[string]error{}}
+	u.objects = emptyObjects(u.changed.Fire)
 	u.objects.services = u.objects.watch(client.CoreV1().RESTClient(), "services", &corev1.Service{}, fields.Everything())
 	u.objects.endpoints = u.objects.watch(client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{}, fields.Everything())
 	return u
