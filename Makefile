@@ -84,6 +84,7 @@ release: $(LAB) ## Everything that VERSION=vX.Y.Z is released with, into _output
 	@go run ./hack/release -version '$(VERSION)'
 
 release-check: release test-packaging ## Also build it a second time, in another directory, and compare; load images with containerd
+	@$(LAB) build containerd ctr
 	@hack/check-release.sh '$(VERSION)'
 
 test-packaging: test-assets ## What other tools read, with their own libraries: Helm charts, samples for Flux, the bundle for OLM

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 version=$1
 first=$PWD/_output/release/$version
 work=$(mktemp -d)
-trap 'git worktree remove --force "$work/checkout"; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"; git worktree prune' EXIT
 git worktree add --quiet --detach "$work/checkout" HEAD
 (cd "$work/checkout" && make --no-print-directory release "VERSION=$version")
 (cd "$work/checkout/_output/release/$version" && sha256sum --quiet --check SHA256SUMS)

@@ -144,16 +144,17 @@ func (k *Kit) Talk(t testing.TB, from *corev1.Pod, address string, urls ...strin
 	t.Helper()
 	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
 for url in http://%[1]s:8080/hostname %[2]s; do
-  nohup sh -c "while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 $url && echo ok || echo lost; sleep 0.1; done" >>/tmp/http 2>&1 &
+  nohup sh -c "while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 $url && echo ok || echo lost at \$(date +%%T): $url; sleep 0.1; done" >>/tmp/http 2>&1 &
 done`, address, strings.Join(urls, " "))
 	if _, err := k.Exec(t.Context(), from, start); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
 		t.Helper()
-		out, err := k.Exec(t.Context(), from, "touch /tmp/end; kill -INT $(cat /tmp/pid); sleep 1; cat /tmp/ping; echo asked: $(grep -c ok /tmp/http) lost: $(grep -c lost /tmp/http)")
+		out, err := k.Exec(t.Context(), from, "touch /tmp/end; kill -INT $(cat /tmp/pid); sleep 1; cat /tmp/ping; grep -v ^ok /tmp/http; echo answered: $(grep -c ^ok /tmp/http) lost: $(grep -c ^lost /tmp/http)")
 		if err != nil || !strings.Contains(out, " 0% packet loss") || !strings.HasSuffix(out, " lost: 0") {
 			t.Errorf("%s to %s: %v\n%s", from.Name, address, err, out)
+			return
 		}
 		t.Logf("%s to %s:\n%s", from.Name, address, out)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -88,6 +89,13 @@ func ownPolicy(name string, rules ...admissionv1.NamedRuleWithOperations) admiss
 
 var writes = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 
+// deletesOwn is a variable for whether the operator deletes an object with its label. After a downgrade, these are also objects that only a
+// newer release renders, under names that this one does not have. The operator cannot label objects of others, since it may not write them.
+var deletesOwn = admissionv1.Variable{
+	Name:       "deletesOwn",
+	Expression: fmt.Sprintf(`request.operation == "DELETE" && oldObject.metadata.?labels[?%q].orValue("") == %q`, manifest.LabelManagedBy, manifest.ManagedBy),
+}
+
 // list returns a CEL list of texts.
 func list(all []string) string { return `["` + strings.Join(all, `", "`) + `"]` }
 
@@ -95,7 +103,7 @@ func list(all []string) string { return `["` + strings.Join(all, `", "`) + `"]` 
 // neither host access nor a token there.
 func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("workloads", on("apps", "daemonsets", writes), on("apps", "deployments", writes))
-	p.Spec.Variables = append(p.Spec.Variables,
+	p.Spec.Variables = append(p.Spec.Variables, deletesOwn,
 		admissionv1.Variable{Name: "harmless", Expression: "object == null || object.spec.template.spec.?volumes.orValue([]).size() == 0" +
 			" && !object.spec.template.spec.?hostNetwork.orValue(false) && !object.spec.template.spec.?hostPID.orValue(false) && !object.spec.template.spec.?hostIPC.orValue(false)" +
 			" && object.spec.template.spec.?serviceAccountName.orValue('') in ['', 'default'] && object.spec.template.spec.?automountServiceAccountToken.orValue(true) == false" +
@@ -103,7 +111,7 @@ func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 			" && object.spec.template.spec.?initContainers.orValue([]).size() == 0"},
 		admissionv1.Variable{Name: "router", Expression: `request.resource.resource == "deployments" && variables.meta.name.startsWith("egress-router-") && variables.harmless`})
 	p.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == %q && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router`, list(n.namespaces), finding.Namespace),
+		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == %q && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router || variables.deletesOwn`, list(n.namespaces), finding.Namespace),
 		Message:    rules.OwnWorkloads.Message(),
 	}}
 	return p
@@ -127,13 +135,14 @@ func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
 	add := func(name, expression string) {
 		p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: name, Expression: expression})
 	}
+	p.Spec.Variables = append(p.Spec.Variables, deletesOwn)
 	add("everywhere", `request.resource.resource == "clusterrolebindings"`)
 	add("role", `object == null ? "" : object.roleRef.name`)
 	add("subjects", "object == null ? [] : object.?subjects.orValue([])")
 	add("onlyItself", fmt.Sprintf(`variables.subjects.size() == 1 && variables.subjects.all(s, s.kind == "ServiceAccount" && s.name == "cluster-network-operator" && s.?namespace.orValue("") == %q)`, status.OperatorNamespace))
 	add("operands", fmt.Sprintf(`variables.subjects.all(s, s.kind == "ServiceAccount" && s.?namespace.orValue("") in %s)`, list(n.namespaces)))
 	p.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf(`variables.everywhere ? variables.meta.name in %s : request.namespace in %s || variables.meta.name == %q`, list(n.clusterBindings), list(n.namespaces), pkiRole),
+		Expression: fmt.Sprintf(`variables.deletesOwn || (variables.everywhere ? variables.meta.name in %s : request.namespace in %s || variables.meta.name == %q)`, list(n.clusterBindings), list(n.namespaces), pkiRole),
 		Message:    rules.OwnBindings.Message(),
 	}, {
 		Expression: fmt.Sprintf(`variables.role != %q || !variables.everywhere && variables.onlyItself && request.namespace in %s`, secretsRole, list(n.secrets)),
@@ -153,9 +162,10 @@ func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("objects", on("", "namespaces", writes), on("", "serviceaccounts", writes), on("", "services", writes), on("networking.k8s.io", "networkpolicies", writes),
 		on("rbac.authorization.k8s.io", "clusterroles", writes), on(networkv1.GroupVersion.Group, "operatorpkis", writes),
 		on("", "configmaps", []admissionv1.OperationType{admissionv1.Delete}))
+	p.Spec.Variables = append(p.Spec.Variables, deletesOwn)
 	p.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf(`request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
-			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed"))`, list(n.clusterRoles), list(n.namespaces)),
+		Expression: fmt.Sprintf(`variables.deletesOwn || (request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
+			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed")))`, list(n.clusterRoles), list(n.namespaces)),
 		Message: rules.OwnObjects.Message(),
 	}}
 	return p

@@ -12,6 +12,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
+// notDeleted is the reason to keep an object for which the operator lacks the permissions.
+const notDeleted = "the operator is not permitted to delete it; delete it manually if it is not needed"
+
+// mayStay reports whether the error of a deletion is that the operator lacks the permission, and the object affects no node. After a
+// downgrade, these are the CRDs and ConfigMaps of a newer release: roles restrict both by name.
+func mayStay(a plan.Action, err error) bool {
+	return notPermitted(err) && !manifest.IsWorkload(a.Key.GroupKind())
+}
+
 // delete deletes an object that is not rendered any more, or sets as to plan.Keep with the reason.
 func (r *run) delete(ctx context.Context, a plan.Action, as *plan.Action) error {
 	keep := func(why string) error {
@@ -28,6 +37,9 @@ func (r *run) delete(ctx context.Context, a plan.Action, as *plan.Action) error 
 		if isGone(err) {
 			return r.gone(ctx, a)
 		}
+		if mayStay(a, err) {
+			return keep(notDeleted)
+		}
 		if err != nil {
 			return newError(a, err)
 		}
@@ -41,6 +53,9 @@ func (r *run) delete(ctx context.Context, a plan.Action, as *plan.Action) error 
 		a.UID = live.GetUID()
 	}
 	err := r.remove(ctx, refOf(a), a.UID, metav1.DeletePropagationBackground)
+	if mayStay(a, err) {
+		return keep(notDeleted)
+	}
 	if err != nil && !isGone(err) {
 		return newError(a, err)
 	}

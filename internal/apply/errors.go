@@ -66,6 +66,11 @@ func deniedByPolicy(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "AdmissionPolicy") && strings.Contains(err.Error(), "denied request")
 }
 
+// notPermitted reports whether no role lets the operator make a request.
+func notPermitted(err error) bool {
+	return apierrors.IsForbidden(err) && !deniedByPolicy(err) && !deniedBy.MatchString(err.Error())
+}
+
 // cause describes an error of the API server from the operator's view.
 func cause(a plan.Action, err error) string {
 	text := err.Error()

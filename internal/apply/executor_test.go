@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -172,6 +173,49 @@ func TestNothingIsDeletedWhenSomethingFailed(t *testing.T) {
 	last := result.Outcomes[len(result.Outcomes)-1]
 	if last.Verb != plan.Keep || !strings.Contains(last.String(), "when everything that is wanted could be applied") {
 		t.Errorf("outcome %s", last)
+	}
+}
+
+// TestObjectThatMayNotBeDeletedIsKept: after a downgrade, the roles of the operator do not have the names of the objects that only the newer release has.
+func TestObjectThatMayNotBeDeletedIsKept(t *testing.T) {
+	resource := schema.GroupResource{Resource: "any"}
+	noRole := apierrors.NewForbidden(resource, "x", errors.New(`User "operator" cannot delete resource`))
+	for _, tc := range []struct {
+		why, object string
+		verb        string
+		err         error
+		kept        bool
+	}{
+		{"roles restrict ConfigMaps by name", aConfigMap, "delete", noRole, true},
+		{"a CRD is read before it is deleted, and roles restrict both by name", aCRD, "get", noRole, true},
+		{"a workload would continue on nodes", aDaemonSet, "delete", noRole, false},
+		{"a webhook is a problem that an administrator can resolve", aConfigMap, "delete", apierrors.NewForbidden(resource, "x", errors.New(`admission webhook "deny.example.com" denied the request: no`)), false},
+		{"so is a policy", aConfigMap, "delete", apierrors.NewForbidden(resource, "x", errors.New("ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no")), false},
+	} {
+		fake, executor := memory(t)
+		left := object(t, tc.object)
+		if _, err := executor.Execute(t.Context(), planOf(t, fake, object(t, aNamespace), left)); err != nil {
+			t.Fatalf("%s: %v", tc.why, err)
+		}
+		p := planOf(t, fake, object(t, aNamespace))
+		fake.Fail = func(c applytest.Call) error {
+			if c.Verb == tc.verb && c.Key == left.Key() {
+				return tc.err
+			}
+			return nil
+		}
+		result, err := executor.Execute(t.Context(), p)
+		if (err == nil) != tc.kept {
+			t.Errorf("%s: error %v, want none: %t", tc.why, err, tc.kept)
+		}
+		last := result.Outcomes[len(result.Outcomes)-1]
+		if kept := last.Verb == plan.Keep && strings.Contains(last.String(), "the operator is not permitted to delete it"); kept != tc.kept {
+			t.Errorf("%s: outcome %s", tc.why, last)
+		}
+		// The object stays in the inventory, so that it is deleted when the operator has the permission.
+		if !slices.ContainsFunc(result.Inventory, func(e plan.Entry) bool { return e.Key == left.Key() }) {
+			t.Errorf("%s: it is not in the inventory %v", tc.why, result.Inventory)
+		}
 	}
 }
 

@@ -31,13 +31,13 @@ func (b Builder) apt(arch string) apt {
 	return apt{dir: dir, arch: arch, progress: b.progress}
 }
 
-// notInstalled returns packages that only maintainer scripts need. No script ever runs, so that apt-get treats them as
-// installed.
-func notInstalled() []string {
-	return []string{
+// notInstalled returns packages that only maintainer scripts need, except those that an image names. No script ever runs, so that apt-get
+// treats them as installed.
+func notInstalled(named []string) []string {
+	return slices.DeleteFunc([]string{
 		"adduser", "base-passwd", "debconf", "debianutils", "dpkg", "init-system-helpers", "install-info",
 		"lsb-base", "perl", "perl-base", "sensible-utils", "sysvinit-utils", "tar", "ucf",
-	}
+	}, func(name string) bool { return slices.Contains(named, name) })
 }
 
 // deb is a downloaded package.
@@ -51,7 +51,7 @@ type deb struct {
 // directory debs. The lists of the machine are used, or if they do not serve (no lists, or lists that name
 // versions that no longer exist), its own lists, which are refreshed if these do not work either.
 func (a apt) closure(ctx context.Context, packages []string) ([]deb, error) {
-	unlock, err := a.prepare()
+	unlock, err := a.prepare(packages)
 	if err != nil {
 		return nil, err
 	}
@@ -75,15 +75,15 @@ func (a apt) closure(ctx context.Context, packages []string) ([]deb, error) {
 // debs is the directory of downloaded packages.
 func (a apt) debs() string { return filepath.Join(filepath.Dir(a.dir), "debs") }
 
-// prepare makes the directories and files that apt-get wants, and keeps other processes out until it is undone.
-func (a apt) prepare() (unlock func(), err error) {
+// prepare makes the directories and files that apt-get wants to install packages, and keeps other processes out until it is undone.
+func (a apt) prepare(packages []string) (unlock func(), err error) {
 	for _, dir := range []string{a.debs() + "/partial", a.dir + "/none/partial", a.dir + "/lists/partial"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
 	var status strings.Builder
-	for _, name := range notInstalled() {
+	for _, name := range notInstalled(packages) {
 		fmt.Fprintf(&status, "Package: %s\nStatus: install ok installed\nVersion: 999:1\nArchitecture: all\nMulti-Arch: foreign\n"+
 			"Maintainer: none\nDescription: not installed\n", name)
 		if name == "debconf" {

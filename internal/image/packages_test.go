@@ -131,6 +131,25 @@ func TestPackagesAddOnlyTheirDependencies(t *testing.T) {
 	equalFiles(t, first, build(t, Builder{Cache: t.TempDir()}, spec))
 }
 
+// TestPackageOfMaintainerScriptsIsInstalledIfItIsNamed: tar is left out of images whose packages only depend on it.
+func TestPackageOfMaintainerScriptsIsInstalledIfItIsNamed(t *testing.T) {
+	repo := newRepository(t)
+	repo.add("tar", "1", "", "bin/tar")
+	repo.add("tool", "1", "tar", "usr/bin/tool")
+	for _, tc := range []struct {
+		packages []string
+		want     bool
+	}{{[]string{"tool"}, false}, {[]string{"tar", "tool"}, true}} {
+		img, err := tarball.ImageFromPath(build(t, Builder{Cache: t.TempDir()}, Spec{Reference: "localhost/cno/x:v1", DebianPackages: tc.packages}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := headers(t, img); (got["usr/bin/tar"] != "") != tc.want || got["usr/bin/tool"] == "" {
+			t.Errorf("packages %q: %v", tc.packages, got)
+		}
+	}
+}
+
 func TestNewVersionOfAPackageIsUsed(t *testing.T) {
 	repo := newRepository(t)
 	repo.add("tool", "1", "", "usr/bin/tool")

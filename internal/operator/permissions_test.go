@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,11 +11,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
 const (
@@ -76,6 +79,19 @@ func secret(namespace, name string, t corev1.SecretType) *corev1.Secret {
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}"), corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}}
 }
 
+// ofANewerRelease are objects with the operator's label, and names that no operand of this release has.
+func ofANewerRelease() []client.Object {
+	all := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-newer"}}, clusterBinding("openshift-newer", "openshift-kube-proxy"),
+		roleBinding("openshift-newer", "newer", "openshift-kube-proxy"), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "openshift-newer"}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-newer", Name: "newer"}}, daemonSet("openshift-newer"),
+	}
+	for _, o := range all {
+		o.SetLabels(map[string]string{manifest.LabelManagedBy: manifest.ManagedBy})
+	}
+	return all
+}
+
 // TestOperatorCannotReadEverySecret tries with the operator's own account what its roles alone would let it do.
 func TestOperatorCannotReadEverySecret(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
@@ -95,6 +111,11 @@ func TestOperatorCannotReadEverySecret(t *testing.T) {
 	}
 	c.create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "web"}})
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-proxy"}})
+	c.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "tenants"}, RoleRef: toRole("openshift-kube-proxy")})
+	newer := ofANewerRelease()
+	for _, o := range newer {
+		c.create(o)
+	}
 	try := func(o client.Object) error {
 		return account.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 	}
@@ -145,6 +166,18 @@ func TestOperatorCannotReadEverySecret(t *testing.T) {
 	} {
 		if err := account.Delete(t.Context(), o, client.DryRunAll); !byPolicy(err) {
 			t.Errorf("it deletes %s: %v", why, err)
+		}
+	}
+	label := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, manifest.LabelManagedBy, manifest.ManagedBy))
+	for _, o := range []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "tenants"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "shop"}}} {
+		if err := account.Patch(t.Context(), o, label, client.DryRunAll); !byPolicy(err) {
+			t.Errorf("it labels %T %s as its own, so that it may delete it: %v", o, o.GetName(), err)
+		}
+	}
+	for _, o := range newer {
+		if err := account.Delete(t.Context(), o, client.DryRunAll); err != nil {
+			t.Errorf("it does not delete %T %s, which a newer release has created: %v", o, o.GetName(), err)
 		}
 	}
 	if err := account.Delete(t.Context(), hostPod("openshift-flannel", true), client.DryRunAll); err != nil {

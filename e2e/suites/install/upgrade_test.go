@@ -28,6 +28,8 @@ const (
 	earlierCommit = "75c439727b3b7ec2255563ccfbee5f7d287bb475"
 	// earlierVersion is older than the default version of a build by one minor version, as far as cno upgrade --downgrade goes back.
 	earlierVersion = "v0.0.9"
+	// newerBinding is a ClusterRoleBinding that only this release renders.
+	newerBinding = "openshift-multus-metrics"
 )
 
 // command runs a cno.
@@ -108,6 +110,14 @@ func TestUpgradeFromAnEarlierReleaseAndBack(t *testing.T) {
 
 	start = time.Now()
 	t.Log(old.succeeds(t, "upgrade", "--downgrade", "--wait"))
+	// The policies of the earlier commit list the bindings that its operator may delete by name. Those of releases let the operator delete
+	// everything that has its label (TestOperatorCannotReadEverySecret).
+	kit.Eventually(t, 10*time.Minute, "the condition names the object that the earlier operator may not delete", func(ctx context.Context) error {
+		return lab.HasCondition(ctx, "Degraded", "True", "ApplyOperatorConfig", "delete ClusterRoleBinding "+newerBinding)
+	})
+	if _, err := lab.Kubectl(t.Context(), "delete", "clusterrolebinding", newerBinding); err != nil {
+		t.Fatal(err)
+	}
 	runs(t, earlierVersion)
 	t.Logf("%s -> %s: %s", version.String(), earlier, time.Since(start).Round(time.Second))
 	startsWith(t, "after the downgrade", old.revisions(t), edited)

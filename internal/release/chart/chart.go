@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/charts"
+	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
@@ -144,7 +145,7 @@ func operator(files map[string][]byte, images release.Set) (map[string]any, erro
 		}
 	}
 	var plain []*unstructured.Unstructured
-	for _, o := range objects {
+	for _, o := range slices.DeleteFunc(objects, ofOperands) {
 		switch o.GetKind() {
 		case "Deployment":
 			template, err := deployment(o, schema)
@@ -171,6 +172,16 @@ func operator(files map[string][]byte, images release.Set) (map[string]any, erro
 	content, err := release.Encode(plain)
 	files["templates/manifests.yaml"] = escape(content)
 	return schema, err
+}
+
+// ofOperands reports whether an object is a namespace of operands, or in one. The operator creates these objects if they do not exist, with its
+// label app.kubernetes.io/managed-by. Helm sets the same label on all objects of a release, and fails if another client owns it.
+func ofOperands(o *unstructured.Unstructured) bool {
+	namespace := o.GetNamespace()
+	if o.GetKind() == "Namespace" {
+		namespace = o.GetName()
+	}
+	return slices.Contains(networks.Registry().Operands().Installed(), namespace)
 }
 
 // escape makes text of what Helm would take as a template.
