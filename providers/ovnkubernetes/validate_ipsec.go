@@ -11,7 +11,8 @@ import (
 )
 
 // validateIPsec returns every error in the settings of IPsec. An object without a mode means Full, as in early versions of the API.
-func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
+func validateIPsec(spec *operatorv1.NetworkSpec) field.ErrorList {
+	c := settings(spec).IPsecConfig
 	if c == nil {
 		return nil
 	}
@@ -21,6 +22,10 @@ func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
 	switch c.Mode {
 	case "", osv1.IPsecModeFull:
 		full = true
+		if tunnelsIPv6(spec) {
+			errs = append(errs, notImplemented(at.Child("mode"), osv1.IPsecModeFull,
+				"is not part of this version in clusters whose first IP family is IPv6, since tunnels between nodes are then over IPv6; use External or Disabled"))
+		}
 	case osv1.IPsecModeDisabled, osv1.IPsecModeExternal:
 	default:
 		errs = append(errs, rules.OVNIPsecMode.Invalid(at.Child("mode"), c.Mode))
@@ -76,7 +81,7 @@ func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
 // of nodes whose kernel has no ESP; which nodes these are is not known before the network is installed. In mode External, charon encrypts nothing.
 func maxDefaultMTU(spec *operatorv1.NetworkSpec) int {
 	if wantsIPsec(spec) {
-		return agentconfig.UserspaceESPPacket - geneve
+		return agentconfig.UserspaceESPPacket - geneve(spec)
 	}
 	return maxMTU
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 func address(text string) netip.Addr { return netip.MustParseAddr(text) }
@@ -234,7 +235,7 @@ func TestPacketsThatESPCannotCarryAreReported(t *testing.T) {
 		{"jumbo frames do not help", 8854, &userspace{}, "lower spec.defaultNetwork.ovnKubernetesConfig.mtu to 1342 by spec.migration.mtu"},
 		{"the kernel is limited by its links only", 8854, kernel{}, ""},
 	} {
-		if err := fits(row.mtu, row.esp); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+		if err := fits(row.mtu, row.esp, topology.GeneveOverhead(false)); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v", row.why, err)
 		}
 	}
