@@ -85,8 +85,9 @@ func defaultMTU(spec *operatorv1.NetworkSpec, before *osv1.OVNKubernetesConfig, 
 	if set := firstSet(settings(spec).MTU, before.MTU); set != nil {
 		return set
 	}
-	ipsec, _ := ipsecOverhead(spec)
-	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(smallestMTU(hasIPv6(spec))) {
+	// The reserve is enough for both kinds of ESP over IPv4, but not for charon's over IPv6.
+	reserved, needed := ipsecOverhead(spec)
+	if mtu := f.HostMTU - max(overhead+reserved, geneve(spec)+needed); mtu >= int(smallestMTU(hasIPv6(spec))) {
 		return new(uint32(min(mtu, maxDefaultMTU(spec))))
 	}
 	return nil

@@ -42,7 +42,7 @@ func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	errs = append(errs, validatePort(c.GenevePort)...)
 	errs = append(errs, validateGateway(spec)...)
 	errs = append(errs, validateSubnets(spec)...)
-	errs = append(errs, validateIPsec(spec)...)
+	errs = append(errs, validateIPsec(c.IPsecConfig)...)
 	errs = append(errs, validateAudit(c.PolicyAuditConfig)...)
 	errs = append(errs, validateNetworkFlows(spec)...)
 	return append(errs, validateNotImplemented(c)...)

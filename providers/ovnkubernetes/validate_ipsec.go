@@ -11,8 +11,7 @@ import (
 )
 
 // validateIPsec returns every error in the settings of IPsec. An object without a mode means Full, as in early versions of the API.
-func validateIPsec(spec *operatorv1.NetworkSpec) field.ErrorList {
-	c := settings(spec).IPsecConfig
+func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
 	if c == nil {
 		return nil
 	}
@@ -22,10 +21,6 @@ func validateIPsec(spec *operatorv1.NetworkSpec) field.ErrorList {
 	switch c.Mode {
 	case "", osv1.IPsecModeFull:
 		full = true
-		if tunnelsIPv6(spec) {
-			errs = append(errs, notImplemented(at.Child("mode"), osv1.IPsecModeFull,
-				"is not part of this version in clusters whose first IP family is IPv6, since tunnels between nodes are then over IPv6; use External or Disabled"))
-		}
 	case osv1.IPsecModeDisabled, osv1.IPsecModeExternal:
 	default:
 		errs = append(errs, rules.OVNIPsecMode.Invalid(at.Child("mode"), c.Mode))
@@ -64,13 +59,13 @@ func defaultIPsec(c *osv1.IPsecConfig) *osv1.IPsecConfig {
 	return out
 }
 
-// ipsecOverhead returns the reserve of the default MTU for IPsec, and the overhead that links must support. The reserve is that of OpenShift, which together
-// with the reserve for Geneve is enough for both kinds of ESP. In mode Full, links must support both: a node of the other kind may join.
+// ipsecOverhead returns the reserve of the default MTU for IPsec, which is that of OpenShift, and the overhead that links must support. In mode Full, links must
+// support both kinds of ESP: a node of the other kind may join.
 func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
 	c := settings(spec).IPsecConfig
 	switch {
 	case wantsIPsec(spec):
-		return agentconfig.KernelESPOverhead, agentconfig.UserspaceESPOverhead
+		return agentconfig.KernelESPOverhead, agentconfig.UserspaceESPOverhead(tunnelsIPv6(spec))
 	case c != nil && c.Mode == osv1.IPsecModeExternal:
 		return agentconfig.KernelESPOverhead, agentconfig.KernelESPOverhead
 	}

@@ -80,7 +80,7 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 			c.MTU, c.V6InternalSubnet = new(uint32(minMTU6)), "fd90::/64"
 			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd91::/64"}
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/125"}}
-			c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeExternal}
+			c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeFull}
 		}),
 		"IPv6 first": sixFirst(func(c *osv1.OVNKubernetesConfig) {
 			c.V4InternalSubnet, c.V6InternalSubnet = "100.66.0.0/16", "fd90::/64"
@@ -185,8 +185,6 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}}
 		})},
 		{"collectors that nodes do not reach", "spec.exportNetworkFlows.netFlow.collectors", "ovn-flow-collectors", "spec.clusterNetwork has no IPv4 network", exporting(alone(func(*osv1.OVNKubernetesConfig) {}))},
-		{"encryption of IPv6 tunnels", own + "ipsecConfig.mode", ruleNotImplemented, "use External or Disabled", alone(func(c *osv1.OVNKubernetesConfig) { c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeFull} })},
-		{"the same, by an empty object", own + "ipsecConfig.mode", ruleNotImplemented, "in clusters whose first IP family is IPv6", sixFirst(func(c *osv1.OVNKubernetesConfig) { c.IPsecConfig = &osv1.IPsecConfig{} })},
 		{"an MTU that IPv6 alone does not admit", own + "mtu", "ovn-mtu-range", "at least 1280", alone(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
 		{"an IPv6 pool of one block, which is the first", "spec.clusterNetwork[0].hostPrefix", "ovn-host-prefix", "between 65 and 125 for a /64", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/64", HostPrefix: 64})},
 		{"no IPv6 address for pods", "spec.clusterNetwork[0].hostPrefix", "ovn-host-prefix", "the router and the node", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/112", HostPrefix: 126})},

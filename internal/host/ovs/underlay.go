@@ -52,9 +52,6 @@ const UnderlayTable = "cno-ovs-underlay"
 // UnderlayLink is the node's end of the pair.
 const UnderlayLink = "ovs-underlay"
 
-// TunnelAddress returns the source address of IPv4 packets that leave Open vSwitch, before it is translated to the node's address.
-func TunnelAddress() netip.Addr { return ends4.tunnel.Addr() }
-
 // UnderlayNetwork is the IPv4 network of the pair. Pods must not access it.
 var UnderlayNetwork = ends4.tunnel.Masked()
 
@@ -123,6 +120,9 @@ func (u Underlay) ends() []addresses {
 	return []addresses{ends4}
 }
 
+// TunnelAddress returns the source address of tunnel packets that leave Open vSwitch, before it is translated to the node's address.
+func (u Underlay) TunnelAddress() netip.Addr { return u.tunnels().tunnel.Addr() }
+
 // enableIPv6 enables IPv6 on an interface of the pair if tunnel packets need it.
 func (u Underlay) enableIPv6(link string) error {
 	if !u.Node.Is6() {
@@ -141,7 +141,7 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {
 		return fmt.Errorf("connect bridge %s: %w", u.Bridge, err)
 	}
-	if err := setNeighbor(u.tunnels().tunnel.Addr(), mac); err != nil {
+	if err := setNeighbor(u.TunnelAddress(), mac); err != nil {
 		return fmt.Errorf("set the neighbor of %s: %w", nodeEnd, err)
 	}
 	return u.Route(ctx, daemon)
@@ -325,7 +325,7 @@ func (u Underlay) Chains() []UnderlayChain {
 		ports = append(ports, strconv.Itoa(int(p)))
 	}
 	tunnels := "udp dport { " + strings.Join(ports, ", ") + " }"
-	ip, endpoint := u.family(), u.tunnels().tunnel.Addr()
+	ip, endpoint := u.family(), u.TunnelAddress()
 	return []UnderlayChain{
 		{"arriving", knftables.PreroutingHook, knftables.RawPriority, []string{
 			knftables.Concat(ip, "daddr", u.Node, tunnels, "notrack", ip, "daddr set", endpoint),
