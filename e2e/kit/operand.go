@@ -44,9 +44,17 @@ func (k *Kit) PodUIDs(ctx context.Context, namespace string, labels map[string]s
 	return found, nil
 }
 
-// Routes returns a node's routes to pods, as text. They depend only on the assignment of subnets to nodes.
+// Routes returns a node's routes to pods in the first IP family, as text. They depend only on the assignment of subnets to nodes.
 func (k *Kit) Routes(ctx context.Context, node string) (string, error) {
-	return k.Lab(ctx, "exec", node, "--", "ip", "route", "show", "root", "10.244.0.0/16")
+	n, err := k.Network(ctx)
+	if err != nil {
+		return "", err
+	}
+	pool, family := n.Spec.ClusterNetwork[0].CIDR, "-4"
+	if strings.Contains(pool, ":") {
+		family = "-6"
+	}
+	return k.Lab(ctx, "exec", node, "--", "ip", family, "route", "show", "root", pool)
 }
 
 // HasCondition returns nil if a condition of Network/cluster has the given status and reason, and its message contains all words.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -143,9 +144,9 @@ func (k *Kit) ServerOnEachNode(t testing.TB, namespace string, labels map[string
 func (k *Kit) Talk(t testing.TB, from *corev1.Pod, address string, urls ...string) (end func()) {
 	t.Helper()
 	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
-for url in http://%[1]s:8080/hostname %[2]s; do
+for url in http://%[3]s/hostname %[2]s; do
   nohup sh -c "while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 $url && echo ok || echo lost at \$(date +%%T): $url; sleep 0.1; done" >>/tmp/http 2>&1 &
-done`, address, strings.Join(urls, " "))
+done`, address, strings.Join(urls, " "), net.JoinHostPort(address, "8080"))
 	if _, err := k.Exec(t.Context(), from, start); err != nil {
 		t.Fatal(err)
 	}

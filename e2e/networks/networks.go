@@ -132,6 +132,12 @@ func rows() []Network {
 			Left:   leftByOVN,
 		},
 		{
+			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "IPv6", Object: "e2e/networks/ovnkubernetes/ipv6.yaml",
+			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000", "--ip-family=6"},
+			Unsafe: otherTunnelPort,
+			Left:   leftByOVN,
+		},
+		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "IPsec", Object: "e2e/networks/ovnkubernetes/ipsec.yaml",
 			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000"},
 			// A node that joins or restarts reaches other nodes after it has exchanged keys.

@@ -1,6 +1,7 @@
 package nodeblocks
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -15,14 +16,14 @@ type Pool struct {
 
 // Assign assigns each node a block of every IP family of the pools. A node keeps the blocks that it holds while they are usable in
 // a pool; if several nodes hold the same block, the first by name keeps it. Other blocks come from the first pool of the family
-// with a free one. Blocks of nodes that are not listed are free. without are the sorted nodes without a block because all pools of
-// a family are exhausted.
+// with a free one. The blocks of a node have the order in which their families first appear in the pools. Blocks of nodes that are
+// not listed are free. without are the sorted nodes without a block because all pools of a family are exhausted.
 func Assign(pools []Pool, held map[string][]netip.Prefix, nodes []string) (blocks map[string][]netip.Prefix, without []string) {
 	nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
 	blocks = make(map[string][]netip.Prefix, len(nodes))
-	taken := map[netip.Prefix]bool{}
+	taken, order := map[netip.Prefix]bool{}, families(pools)
 	for _, node := range nodes {
-		for _, family := range families(pools) {
+		for _, family := range order {
 			i := slices.IndexFunc(held[node], func(b netip.Prefix) bool {
 				return b.Addr().Is4() == family && !taken[b] && slices.ContainsFunc(pools, func(p Pool) bool { return Usable(p.Network, p.Length, b) })
 			})
@@ -33,7 +34,7 @@ func Assign(pools []Pool, held map[string][]netip.Prefix, nodes []string) (block
 		}
 	}
 	for _, node := range nodes {
-		for _, family := range families(pools) {
+		for _, family := range order {
 			if slices.ContainsFunc(blocks[node], func(b netip.Prefix) bool { return b.Addr().Is4() == family }) {
 				continue
 			}
@@ -44,13 +45,15 @@ func Assign(pools []Pool, held map[string][]netip.Prefix, nodes []string) (block
 				without = append(without, node)
 			}
 		}
-		slices.SortFunc(blocks[node], netip.Prefix.Compare)
+		slices.SortFunc(blocks[node], func(a, b netip.Prefix) int {
+			return cmp.Compare(slices.Index(order, a.Addr().Is4()), slices.Index(order, b.Addr().Is4()))
+		})
 	}
 	maps.DeleteFunc(blocks, func(_ string, b []netip.Prefix) bool { return len(b) == 0 })
 	return blocks, slices.Compact(without)
 }
 
-// families returns the IP families of the pools: true for IPv4.
+// families returns the IP families of the pools in their order: true for IPv4.
 func families(pools []Pool) []bool {
 	var out []bool
 	for _, p := range pools {

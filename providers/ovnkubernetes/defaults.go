@@ -27,8 +27,10 @@ const (
 	// overhead is subtracted from the nodes' MTU for the default MTU, as in OpenShift's operator: enough for Geneve with options over either IP family, and
 	// for VLAN tags.
 	overhead = 100
-	geneve   = topology.GeneveOverhead
 )
+
+// geneve returns the overhead of a packet in a tunnel.
+func geneve(spec *operatorv1.NetworkSpec) int { return topology.GeneveOverhead(tunnelsIPv6(spec)) }
 
 // Default makes every setting explicit. It takes an omitted immutable setting from prev, so that omitting a setting never changes it.
 func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
@@ -44,11 +46,13 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 	c.GenevePort = firstSet(c.GenevePort, before.GenevePort, new(uint32(defaultGenevePort)))
 	c.RouteAdvertisements = cmp.Or(c.RouteAdvertisements, osv1.RouteAdvertisementsDisabled)
 	c.PolicyAuditConfig = defaultAudit(c.PolicyAuditConfig)
-	c.GatewayConfig = defaultGateway(c.GatewayConfig, hasIPv6(spec))
-	v4, previous := orZero(c.IPv4), orZero(before.IPv4)
-	c.IPv4 = &osv1.IPv4OVNKubernetesConfig{
-		InternalJoinSubnet:          cmp.Or(v4.InternalJoinSubnet, c.V4InternalSubnet, previous.InternalJoinSubnet, defaultJoin),
-		InternalTransitSwitchSubnet: cmp.Or(v4.InternalTransitSwitchSubnet, previous.InternalTransitSwitchSubnet, defaultTransit),
+	c.GatewayConfig = defaultGateway(spec)
+	if hasIPv4(spec) {
+		v4, previous := orZero(c.IPv4), orZero(before.IPv4)
+		c.IPv4 = &osv1.IPv4OVNKubernetesConfig{
+			InternalJoinSubnet:          cmp.Or(v4.InternalJoinSubnet, c.V4InternalSubnet, previous.InternalJoinSubnet, defaultJoin),
+			InternalTransitSwitchSubnet: cmp.Or(v4.InternalTransitSwitchSubnet, previous.InternalTransitSwitchSubnet, defaultTransit),
+		}
 	}
 	if hasIPv6(spec) {
 		v6, previous := orZero(c.IPv6), orZero(before.IPv6)
@@ -81,22 +85,25 @@ func defaultMTU(spec *operatorv1.NetworkSpec, before *osv1.OVNKubernetesConfig, 
 	if set := firstSet(settings(spec).MTU, before.MTU); set != nil {
 		return set
 	}
-	ipsec, _ := ipsecOverhead(spec)
-	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(smallestMTU(hasIPv6(spec))) {
+	// The reserve is enough for both kinds of ESP over IPv4, but not for charon's over IPv6.
+	reserved, needed := ipsecOverhead(spec)
+	if mtu := f.HostMTU - max(overhead+reserved, geneve(spec)+needed); mtu >= int(smallestMTU(hasIPv6(spec))) {
 		return new(uint32(min(mtu, maxDefaultMTU(spec))))
 	}
 	return nil
 }
 
 // defaultGateway returns the gateway's settings with defaults. Only one kind of gateway is implemented.
-func defaultGateway(g *osv1.GatewayConfig, ipv6 bool) *osv1.GatewayConfig {
-	out := g.DeepCopy()
+func defaultGateway(spec *operatorv1.NetworkSpec) *osv1.GatewayConfig {
+	out := settings(spec).GatewayConfig.DeepCopy()
 	if out == nil {
 		out = &osv1.GatewayConfig{RoutingViaHost: true}
 	}
 	out.IPForwarding = cmp.Or(out.IPForwarding, osv1.IPForwardingGlobal)
-	out.IPv4.InternalMasqueradeSubnet = cmp.Or(out.IPv4.InternalMasqueradeSubnet, masquerade)
-	if ipv6 {
+	if hasIPv4(spec) {
+		out.IPv4.InternalMasqueradeSubnet = cmp.Or(out.IPv4.InternalMasqueradeSubnet, masquerade)
+	}
+	if hasIPv6(spec) {
 		out.IPv6.InternalMasqueradeSubnet = cmp.Or(out.IPv6.InternalMasqueradeSubnet, masquerade6)
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
@@ -149,20 +150,25 @@ func TestIPsecIsRenderedAsLongAsItIsInUse(t *testing.T) {
 func TestTheMTULeavesRoomForIPsec(t *testing.T) {
 	for _, tc := range []struct {
 		why       string
+		of        func(func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec
 		mode      osv1.IPsecMode
 		hosts     int
 		byDefault uint32
 		most      uint32
 	}{
-		{"none", osv1.IPsecModeDisabled, 1500, 1400, 1442},
-		{"the administrator's, by the kernel", osv1.IPsecModeExternal, 1500, 1354, 1396},
-		{"the administrator's, with jumbo frames", osv1.IPsecModeExternal, 9000, 8854, 8896},
-		{"by the kernel or by charon, which encrypts 1,400 bytes, of which Geneve needs 58", osv1.IPsecModeFull, 1500, 1342, 1369},
-		{"jumbo frames do not help charon; an explicit MTU is for nodes whose kernel encrypts", osv1.IPsecModeFull, 9000, 1342, 8869},
-		{"links that carry less than charon", osv1.IPsecModeFull, 1480, 1334, 1349},
+		{"none", with, osv1.IPsecModeDisabled, 1500, 1400, 1442},
+		{"the administrator's, by the kernel", with, osv1.IPsecModeExternal, 1500, 1354, 1396},
+		{"the administrator's, with jumbo frames", with, osv1.IPsecModeExternal, 9000, 8854, 8896},
+		{"by the kernel or by charon, which encrypts 1,400 bytes, of which Geneve needs 58", with, osv1.IPsecModeFull, 1500, 1342, 1369},
+		{"jumbo frames do not help charon; an explicit MTU is for nodes whose kernel encrypts", with, osv1.IPsecModeFull, 9000, 1342, 8869},
+		{"links that carry less than charon", with, osv1.IPsecModeFull, 1480, 1334, 1349},
+		{"over IPv6: none", alone, osv1.IPsecModeDisabled, 1500, 1400, 1422},
+		{"over IPv6: the administrator's, by the kernel", alone, osv1.IPsecModeExternal, 1500, 1354, 1376},
+		{"over IPv6: by charon, of whose 1,400 bytes Geneve needs 78", alone, osv1.IPsecModeFull, 1500, 1322, 1329},
+		{"over IPv6, with IPv4 as the second family", sixFirst, osv1.IPsecModeFull, 1500, 1322, 1329},
+		{"over IPv6: links that carry less than charon, whose header has 20 bytes more", alone, osv1.IPsecModeFull, 1480, 1309, 1309},
 	} {
-		spec := network(nil)
-		spec.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{IPsecConfig: &osv1.IPsecConfig{Mode: tc.mode}}
+		spec := tc.of(func(c *osv1.OVNKubernetesConfig) { c.IPsecConfig = &osv1.IPsecConfig{Mode: tc.mode} })
 		known := facts.Cluster{HostMTU: tc.hosts}
 		filled := New().Default(spec, nil, known)
 		if mtu := *filled.DefaultNetwork.OVNKubernetesConfig.MTU; mtu != tc.byDefault {

@@ -35,7 +35,7 @@ func configuration(spec *operatorv1.NetworkSpec, f facts.Cluster) (map[string]st
 	}
 	data := map[string]string{
 		agentconfig.KeyNorth:          "unix:" + agentconfig.NorthSocket,
-		agentconfig.KeySouth:          south(f.ControlPlane),
+		agentconfig.KeySouth:          south(f.ControlPlane, tunnelsIPv6(spec)),
 		agentconfig.KeyClusterNetwork: strings.Join(pools, ","),
 		agentconfig.KeyServiceNetwork: strings.Join(spec.ServiceNetwork, ","),
 	}
@@ -75,12 +75,13 @@ func mountSyslog(pod *corev1.PodSpec, destination string) {
 	}
 }
 
-// south returns the southbound databases of all control-plane nodes, sorted by address, so that it does not depend on the order in which nodes join.
-func south(nodes []facts.Node) string {
+// south returns the southbound databases of all control-plane nodes, at their addresses for tunnels, where masters listen. It is sorted by address, so that it
+// does not depend on the order in which nodes join.
+func south(nodes []facts.Node, ipv6 bool) string {
 	var addresses []netip.Addr
 	for _, n := range nodes {
-		if len(n.Addresses) > 0 {
-			addresses = append(addresses, n.Addresses[0])
+		if i := slices.IndexFunc(n.Addresses, func(a netip.Addr) bool { return a.Is6() == ipv6 }); i >= 0 {
+			addresses = append(addresses, n.Addresses[i])
 		}
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
@@ -108,7 +109,7 @@ func environment(spec *operatorv1.NetworkSpec, f facts.Cluster) []corev1.EnvVar 
 	number := func(n *uint32) string { return strconv.FormatUint(uint64(*orZero(n)), 10) }
 	return append([]corev1.EnvVar{
 		fromField(agentconfig.VariableNode, "spec.nodeName"),
-		fromField(agentconfig.VariableNodeAddress, "status.hostIP"),
+		fromField(agentconfig.VariableNodeAddress, "status.hostIPs"),
 		fromKey(agentconfig.VariableAPIServer, agentconfig.KeyAPIServer),
 		fromKey(agentconfig.VariableNorth, agentconfig.KeyNorth),
 		fromKey(agentconfig.VariableSouth, agentconfig.KeySouth),

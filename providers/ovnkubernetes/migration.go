@@ -27,7 +27,7 @@ func (OVNKubernetes) MTUPath() *field.Path { return configPath.Child("mtu") }
 // PodMTU returns the MTU that a defaulted specification gives pods, and the overhead of Geneve and IPsec, all in bytes.
 func (OVNKubernetes) PodMTU(spec *operatorv1.NetworkSpec) (mtu, overhead int) {
 	_, ipsec := ipsecOverhead(spec)
-	return int(*orZero(settings(spec).MTU)), geneve + ipsec
+	return int(*orZero(settings(spec).MTU)), geneve(spec) + ipsec
 }
 
 // MTUAgents returns the agents that the operator watches during an MTU migration.
@@ -39,7 +39,7 @@ func (OVNKubernetes) MTUAgents() provider.MTUAgents {
 func (o OVNKubernetes) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
 	mtu, overhead := o.PodMTU(spec)
 	by := "Geneve"
-	if overhead > geneve {
+	if overhead > geneve(spec) {
 		by = "Geneve with IPsec"
 	}
 	return mtumigration.CheckLinks(o.MTUPath(), mtu, overhead, by, known.LinkMTU())

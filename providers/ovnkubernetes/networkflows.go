@@ -6,6 +6,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
@@ -38,10 +39,13 @@ func collectorsOf(e *osv1.ExportNetworkFlows) []collectors {
 	return out
 }
 
-// validateNetworkFlows returns an error for each invalid collector.
-func validateNetworkFlows(e *osv1.ExportNetworkFlows) field.ErrorList {
+// validateNetworkFlows returns an error for each invalid collector. The API accepts only IPv4 addresses.
+func validateNetworkFlows(spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
-	for _, c := range collectorsOf(e) {
+	for _, c := range collectorsOf(spec.ExportNetworkFlows) {
+		if len(c.given) > 0 && !hasIPv4(spec) {
+			errs = append(errs, rules.OVNFlowFamily.Forbidden(c.path))
+		}
 		if len(c.given) > maxCollectors {
 			errs = append(errs, rules.OVNFlowCollectors.Forbidden(c.path, len(c.given), maxCollectors))
 		}

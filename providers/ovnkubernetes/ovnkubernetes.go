@@ -23,8 +23,7 @@ func New() OVNKubernetes { return OVNKubernetes{} }
 
 var _ provider.Provider = OVNKubernetes{}
 
-// Traits returns the capabilities of the network. OVN's load balancers serve pods; nodes and external clients reach Services through kube-proxy. Pods can have
-// IPv6 addresses in addition to IPv4 ones, but not alone: see validateFamilies.
+// Traits returns the capabilities of the network. OVN's load balancers serve pods; nodes and external clients reach Services through kube-proxy.
 func (OVNKubernetes) Traits() provider.Traits {
 	return provider.Traits{
 		Type:         operatorv1.NetworkTypeOVNKubernetes,

@@ -2,6 +2,7 @@ package ovnkubernetes
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -38,6 +39,18 @@ func cluster(controlPlane ...string) facts.Cluster {
 		f.ControlPlane = append(f.ControlPlane, facts.Node{Name: name, UID: name + "-uid", Addresses: f.NodeAddresses[name]})
 	}
 	f.NodeCount = len(f.ControlPlane)
+	return f
+}
+
+// both adds IPv6 addresses to the nodes of a cluster, as the second ones, and to the API server.
+func both(f facts.Cluster) facts.Cluster {
+	f.APIServer.Host = "2001:db8::100"
+	for i := range f.ControlPlane {
+		n := &f.ControlPlane[i]
+		v4 := n.Addresses[0].As4()
+		n.Addresses = append(n.Addresses, netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", v4[3])))
+		f.NodeAddresses[n.Name] = n.Addresses
+	}
 	return f
 }
 
@@ -88,6 +101,9 @@ func TestRender(t *testing.T) {
 			f, known := clusters[name]
 			if !known {
 				f = cluster("192.0.2.12", "192.0.2.10", "192.0.2.11")
+			}
+			if strings.HasPrefix(name, "ipv6") {
+				f = both(f)
 			}
 			out := output(t, &docs[0].(*operatorv1.Network).Spec, nil, f)
 			got, err := manifest.Encode(out.Objects)

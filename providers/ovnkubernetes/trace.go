@@ -123,10 +123,7 @@ func (f *tracer) end(ctx context.Context, e provider.TraceEnd, exit string) (log
 	if err != nil {
 		return out, fmt.Errorf("node %s: %w", out.node, err)
 	}
-	first := blocks[0] // the IPv4 block, if any, determines the hardware addresses
-	if i := slices.IndexFunc(blocks, func(b netip.Prefix) bool { return b.Addr().Is4() }); i >= 0 {
-		first = blocks[i]
-	}
+	first := blocks[0] // it determines the hardware addresses
 	out.via = topology.MAC(topology.RouterAddress(first).Addr())
 	if !e.IsPod() {
 		out.port, out.mac = topology.ManagementPort(out.node), topology.MAC(topology.ManagementAddress(first).Addr())

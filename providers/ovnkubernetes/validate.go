@@ -2,7 +2,7 @@ package ovnkubernetes
 
 import (
 	"fmt"
-	"slices"
+	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,8 +17,8 @@ const (
 	minMTU  = 576  // RFC 791: the smallest MTU that every IPv4 host must accept
 	minMTU6 = 1280 // RFC 8200: the same for IPv6
 	maxMTU  = 65535
-	// maxHostPrefix is the longest prefix length of a node's IPv4 block: the router and the management port need two of its addresses.
-	maxHostPrefix = 29
+	// minHostBits is the least number of host bits of a node's block: the router and the management port need two of its addresses.
+	minHostBits = 3
 
 	// ruleNotImplemented is the rule of settings that this version does not implement.
 	ruleNotImplemented = "ovn-not-built"
@@ -37,57 +37,43 @@ func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 		return nil
 	}
 	c := settings(spec)
-	errs := validateFamilies(spec)
-	errs = append(errs, validatePools(spec.ClusterNetwork)...)
+	errs := validatePools(spec.ClusterNetwork)
 	errs = append(errs, validateMTU(c.MTU, hasIPv6(spec))...)
 	errs = append(errs, validatePort(c.GenevePort)...)
-	errs = append(errs, validateGateway(c.GatewayConfig, hasIPv6(spec))...)
+	errs = append(errs, validateGateway(spec)...)
 	errs = append(errs, validateSubnets(spec)...)
 	errs = append(errs, validateIPsec(c.IPsecConfig)...)
 	errs = append(errs, validateAudit(c.PolicyAuditConfig)...)
-	errs = append(errs, validateNetworkFlows(spec.ExportNetworkFlows)...)
+	errs = append(errs, validateNetworkFlows(spec)...)
 	return append(errs, validateNotImplemented(c)...)
-}
-
-// hasIPv6 reports whether pods have IPv6 addresses.
-func hasIPv6(spec *operatorv1.NetworkSpec) bool {
-	return spec != nil && slices.ContainsFunc(spec.ClusterNetwork, func(p operatorv1.ClusterNetworkEntry) bool {
-		network, err := netaddr.ParseCIDR(p.CIDR)
-		return err == nil && network.Addr().Is6()
-	})
-}
-
-// validateFamilies rejects clusters whose first family is IPv6: nodes would send tunnel packets to IPv6 addresses.
-func validateFamilies(spec *operatorv1.NetworkSpec) field.ErrorList {
-	if len(spec.ClusterNetwork) == 0 {
-		return nil
-	}
-	network, err := netaddr.ParseCIDR(spec.ClusterNetwork[0].CIDR)
-	if err != nil || network.Addr().Is4() {
-		return nil
-	}
-	return field.ErrorList{notImplemented(clusterPath.Index(0).Child("cidr"), spec.ClusterNetwork[0].CIDR,
-		"makes IPv6 the first family of the cluster, which is not part of this version: tunnels between nodes are over IPv4; put an IPv4 network first")}
 }
 
 func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	var errs field.ErrorList
 	for i, p := range pools {
 		network, err := netaddr.ParseCIDR(p.CIDR)
-		if err != nil || !network.Addr().Is4() {
+		if err != nil {
 			continue // other rules report it
 		}
 		// The first block of a pool is never assigned.
-		lo := network.Bits() + 1
-		if lo > maxHostPrefix {
-			errs = append(errs, rules.OVNNetworkSize.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR, maxHostPrefix-1))
+		lo, longest := network.Bits()+1, network.Addr().BitLen()-minHostBits
+		if lo > longest {
+			errs = append(errs, rules.OVNNetworkSize.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR, longest-1, usualPool(network)))
 			continue
 		}
-		if _, hi := netaddr.BlockRange(network); int(p.HostPrefix) == network.Bits() || p.HostPrefix > maxHostPrefix && int64(p.HostPrefix) <= int64(hi) {
-			errs = append(errs, rules.OVNHostPrefix.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix, lo, maxHostPrefix, network.Bits()))
+		if _, hi := netaddr.BlockRange(network); int64(p.HostPrefix) == int64(network.Bits()) || int64(p.HostPrefix) > int64(longest) && int64(p.HostPrefix) <= int64(hi) {
+			errs = append(errs, rules.OVNHostPrefix.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix, lo, longest, network.Bits()))
 		}
 	}
 	return errs
+}
+
+// usualPool returns an example of a pool of the same IP family.
+func usualPool(network netip.Prefix) string {
+	if network.Addr().Is6() {
+		return "fd01::/48"
+	}
+	return "10.128.0.0/14"
 }
 
 // smallestMTU returns the smallest MTU of pods in bytes.
@@ -118,7 +104,8 @@ func validatePort(port *uint32) field.ErrorList {
 }
 
 // validateGateway accepts the implemented gateway: pods leave through the node's routing table.
-func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
+func validateGateway(spec *operatorv1.NetworkSpec) field.ErrorList {
+	g := settings(spec).GatewayConfig
 	if g == nil {
 		return nil
 	}
@@ -136,15 +123,21 @@ func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 	default:
 		errs = append(errs, rules.OVNIPForwarding.Invalid(at.Child("ipForwarding"), g.IPForwarding))
 	}
-	if s := g.IPv4.InternalMasqueradeSubnet; s != "" && s != masquerade {
-		errs = append(errs, notImplemented(at.Child("ipv4", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade)))
+	errs = append(errs, validateMasquerade(at.Child("ipv4", "internalMasqueradeSubnet"), g.IPv4.InternalMasqueradeSubnet, masquerade, "IPv4", hasIPv4(spec))...)
+	return append(errs, validateMasquerade(at.Child("ipv6", "internalMasqueradeSubnet"), g.IPv6.InternalMasqueradeSubnet, masquerade6, "IPv6", hasIPv6(spec))...)
+}
+
+// validateMasquerade accepts the masquerade subnet of a family, which has one value, if the cluster network has the family.
+func validateMasquerade(at *field.Path, value, only, family string, used bool) field.ErrorList {
+	switch {
+	case value == "":
+		return nil
+	case !used:
+		return field.ErrorList{rules.OVNMasqueradeFamily.Invalid(at, value, family, family)}
+	case value != only:
+		return field.ErrorList{notImplemented(at, value, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", only))}
 	}
-	if s := g.IPv6.InternalMasqueradeSubnet; s != "" && !ipv6 {
-		errs = append(errs, rules.OVNMasqueradeFamily.Invalid(at.Child("ipv6", "internalMasqueradeSubnet"), s))
-	} else if s != "" && s != masquerade6 {
-		errs = append(errs, notImplemented(at.Child("ipv6", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade6)))
-	}
-	return errs
+	return nil
 }
 
 // notImplemented rejects a setting that this version does not implement.

@@ -59,13 +59,13 @@ func defaultIPsec(c *osv1.IPsecConfig) *osv1.IPsecConfig {
 	return out
 }
 
-// ipsecOverhead returns the reserve of the default MTU for IPsec, and the overhead that links must support. The reserve is that of OpenShift, which together
-// with the reserve for Geneve is enough for both kinds of ESP. In mode Full, links must support both: a node of the other kind may join.
+// ipsecOverhead returns the reserve of the default MTU for IPsec, which is that of OpenShift, and the overhead that links must support. In mode Full, links must
+// support both kinds of ESP: a node of the other kind may join.
 func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
 	c := settings(spec).IPsecConfig
 	switch {
 	case wantsIPsec(spec):
-		return agentconfig.KernelESPOverhead, agentconfig.UserspaceESPOverhead
+		return agentconfig.KernelESPOverhead, agentconfig.UserspaceESPOverhead(tunnelsIPv6(spec))
 	case c != nil && c.Mode == osv1.IPsecModeExternal:
 		return agentconfig.KernelESPOverhead, agentconfig.KernelESPOverhead
 	}
@@ -76,7 +76,7 @@ func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
 // of nodes whose kernel has no ESP; which nodes these are is not known before the network is installed. In mode External, charon encrypts nothing.
 func maxDefaultMTU(spec *operatorv1.NetworkSpec) int {
 	if wantsIPsec(spec) {
-		return agentconfig.UserspaceESPPacket - geneve
+		return agentconfig.UserspaceESPPacket - geneve(spec)
 	}
 	return maxMTU
 }

@@ -29,7 +29,7 @@ func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	v4, v6 := orZero(c.IPv4), orZero(c.IPv6)
 	errs := validateAlias("v4InternalSubnet", c.V4InternalSubnet, "v4InternalJoinSubnet", v4.InternalJoinSubnet)
 	errs = append(errs, validateAlias("v6InternalSubnet", c.V6InternalSubnet, "v6InternalJoinSubnet", v6.InternalJoinSubnet)...)
-	subnets := []subnet{
+	four := []subnet{
 		joinOf("v4InternalSubnet", c.V4InternalSubnet, subnetOf(configPath.Child("ipv4", "internalJoinSubnet"), "v4InternalJoinSubnet", v4.InternalJoinSubnet, defaultJoin)),
 		subnetOf(configPath.Child("ipv4", "internalTransitSwitchSubnet"), "v4InternalTransitSwitchSubnet", v4.InternalTransitSwitchSubnet, defaultTransit),
 	}
@@ -39,21 +39,30 @@ func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	}
 	for i := range six {
 		six[i].six = true
-		switch {
-		case hasIPv6(spec):
-			subnets = append(subnets, six[i])
-		case six[i].chosen:
-			errs = append(errs, six[i].otherFamily("spec.clusterNetwork has no IPv6 network; remove it"))
+	}
+	var subnets, fixed []subnet
+	for _, f := range []struct {
+		used    bool
+		subnets []subnet
+		fixed   subnet
+	}{
+		{hasIPv4(spec), four, fixedSubnet("ipv4", "v4InternalMasqueradeSubnet", masquerade)},
+		{hasIPv6(spec), six, fixedSubnet("ipv6", "v6InternalMasqueradeSubnet", masquerade6)},
+	} {
+		if f.used {
+			subnets, fixed = append(subnets, f.subnets...), append(fixed, f.fixed)
+			continue
+		}
+		for _, s := range f.subnets {
+			if s.chosen {
+				errs = append(errs, s.otherFamily(fmt.Sprintf("spec.clusterNetwork has no %s network; remove it", s.family())))
+			}
 		}
 	}
 	for _, s := range subnets {
 		errs = append(errs, s.validate(spec.ClusterNetwork)...)
 	}
-	subnets = append(subnets, fixedSubnet("ipv4", "v4InternalMasqueradeSubnet", masquerade))
-	if hasIPv6(spec) {
-		subnets = append(subnets, fixedSubnet("ipv6", "v6InternalMasqueradeSubnet", masquerade6))
-	}
-	return append(errs, validateOverlaps(spec, subnets)...)
+	return append(errs, validateOverlaps(spec, append(subnets, fixed...))...)
 }
 
 // validateAlias requires the deprecated join subnet setting to equal its replacement.

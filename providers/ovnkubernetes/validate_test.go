@@ -31,6 +31,21 @@ func dual(change func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec {
 	return spec
 }
 
+// alone is a network with only IPv6 and settings.
+func alone(change func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec {
+	spec := dual(change)
+	spec.ClusterNetwork, spec.ServiceNetwork = spec.ClusterNetwork[1:], spec.ServiceNetwork[1:]
+	return spec
+}
+
+// sixFirst is a network with both families, IPv6 first, and settings.
+func sixFirst(change func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec {
+	spec := dual(change)
+	slices.Reverse(spec.ClusterNetwork)
+	slices.Reverse(spec.ServiceNetwork)
+	return spec
+}
+
 // pools is a network with some pools, each a CIDR and a length.
 func pools(entries ...operatorv1.ClusterNetworkEntry) *operatorv1.NetworkSpec {
 	return network(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork = entries })
@@ -59,6 +74,18 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd90::/64", InternalTransitSwitchSubnet: "fd91::/64"}
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/125"}}
 		}),
+		"IPv6 alone":                alone(func(*osv1.OVNKubernetesConfig) {}),
+		"the smallest pool of IPv6": pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/124", HostPrefix: 125}),
+		"IPv6 alone, written out": alone(func(c *osv1.OVNKubernetesConfig) {
+			c.MTU, c.V6InternalSubnet = new(uint32(minMTU6)), "fd90::/64"
+			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd91::/64"}
+			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/125"}}
+			c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeFull}
+		}),
+		"IPv6 first": sixFirst(func(c *osv1.OVNKubernetesConfig) {
+			c.V4InternalSubnet, c.V6InternalSubnet = "100.66.0.0/16", "fd90::/64"
+		}),
+		"IPv6 first, with collectors": exporting(sixFirst(func(*osv1.OVNKubernetesConfig) {})),
 		"a pool where the join subnet is by default": network(func(s *operatorv1.NetworkSpec) {
 			s.ClusterNetwork[0].CIDR = "100.64.0.0/14"
 			s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{V4InternalSubnet: "100.72.0.0/16"}
@@ -75,6 +102,12 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 	if errs := New().Validate(nil); len(errs) > 0 {
 		t.Errorf("nil: %v", errs)
 	}
+}
+
+// exporting adds a collector of flow records.
+func exporting(spec *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
+	spec.ExportNetworkFlows = &osv1.ExportNetworkFlows{NetFlow: &osv1.NetFlowConfig{Collectors: []osv1.IPPort{"192.0.2.10:2055"}}}
+	return spec
 }
 
 func auditing(a osv1.PolicyAuditConfig) *operatorv1.NetworkSpec {
@@ -141,7 +174,21 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"IPv6 without an IPv6 pool", own + "v6InternalSubnet", ruleSubnetFamily, "fd98::/64 and ClusterNetwork must have matching IP families", with(func(c *osv1.OVNKubernetesConfig) { c.V6InternalSubnet = "fd98::/64" })},
 		{"IPv6 without an IPv6 pool", own + "ipv6.internalJoinSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64"})},
 		{"IPv6 without an IPv6 pool", own + "ipv6.internalTransitSwitchSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
-		{"IPv6 first", "spec.clusterNetwork[0].cidr", ruleNotImplemented, "put an IPv4 network first", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})},
+		{"IPv4 without an IPv4 pool", own + "v4InternalSubnet", ruleSubnetFamily, "spec.clusterNetwork has no IPv4 network; remove it", alone(func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "100.64.0.0/16" })},
+		{"IPv4 without an IPv4 pool", own + "ipv4.internalJoinSubnet", ruleSubnetFamily, "100.64.0.0/16 and ClusterNetwork must have matching IP families", alone(func(c *osv1.OVNKubernetesConfig) {
+			c.IPv4 = &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.64.0.0/16"}
+		})},
+		{"IPv4 without an IPv4 pool", own + "ipv4.internalTransitSwitchSubnet", ruleSubnetFamily, "remove it", alone(func(c *osv1.OVNKubernetesConfig) {
+			c.IPv4 = &osv1.IPv4OVNKubernetesConfig{InternalTransitSwitchSubnet: "100.88.0.0/16"}
+		})},
+		{"IPv4 without an IPv4 pool", own + "gatewayConfig.ipv4.internalMasqueradeSubnet", ruleSubnetFamily, "is for IPv4, and spec.clusterNetwork has no IPv4 network; leave it out", alone(func(c *osv1.OVNKubernetesConfig) {
+			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}}
+		})},
+		{"collectors that nodes do not reach", "spec.exportNetworkFlows.netFlow.collectors", "ovn-flow-collectors", "spec.clusterNetwork has no IPv4 network", exporting(alone(func(*osv1.OVNKubernetesConfig) {}))},
+		{"an MTU that IPv6 alone does not admit", own + "mtu", "ovn-mtu-range", "at least 1280", alone(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
+		{"an IPv6 pool of one block, which is the first", "spec.clusterNetwork[0].hostPrefix", "ovn-host-prefix", "between 65 and 125 for a /64", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/64", HostPrefix: 64})},
+		{"no IPv6 address for pods", "spec.clusterNetwork[0].hostPrefix", "ovn-host-prefix", "the router and the node", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/112", HostPrefix: 126})},
+		{"no IPv6 block but the first", "spec.clusterNetwork[0].cidr", "ovn-network-size", "at least a /124; use a shorter prefix, e.g. fd01::/48", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/125", HostPrefix: 126})},
 		{"an MTU that IPv6 does not admit", own + "mtu", "ovn-mtu-range", "at least 1280", dual(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
 		{"a masquerade subnet that is not built", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotImplemented, "use fd69::/125", dual(func(c *osv1.OVNKubernetesConfig) {
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}}
@@ -226,6 +273,10 @@ func TestDefaults(t *testing.T) {
 		c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64", InternalTransitSwitchSubnet: "fd97::/64"}
 		c.GatewayConfig.IPv6.InternalMasqueradeSubnet = "fd69::/125"
 	}
+	only6 := func(c *osv1.OVNKubernetesConfig) {
+		both(c)
+		c.IPv4, c.GatewayConfig.IPv4 = nil, osv1.IPv4GatewayConfig{}
+	}
 	for _, tc := range []struct {
 		why        string
 		spec, prev *operatorv1.NetworkSpec
@@ -239,6 +290,10 @@ func TestDefaults(t *testing.T) {
 		{"... or leaves too little", network(nil), nil, 600, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = nil })},
 		{"... or too little for IPv6", dual(func(*osv1.OVNKubernetesConfig) {}), nil, 1379, filled(func(c *osv1.OVNKubernetesConfig) { both(c); c.MTU = nil })},
 		{"just enough for IPv6", dual(func(*osv1.OVNKubernetesConfig) {}), nil, 1380, filled(func(c *osv1.OVNKubernetesConfig) { both(c); c.MTU = new(uint32(1280)) })},
+		{"IPv6 alone", alone(func(*osv1.OVNKubernetesConfig) {}), nil, 1500, filled(only6)},
+		{"IPv6 alone, just enough", alone(func(*osv1.OVNKubernetesConfig) {}), nil, 1380, filled(func(c *osv1.OVNKubernetesConfig) { only6(c); c.MTU = new(uint32(1280)) })},
+		{"IPv6 alone, too little", alone(func(*osv1.OVNKubernetesConfig) {}), nil, 1379, filled(func(c *osv1.OVNKubernetesConfig) { only6(c); c.MTU = nil })},
+		{"IPv6 first", sixFirst(func(*osv1.OVNKubernetesConfig) {}), nil, 1500, filled(both)},
 		{"what was determined once stays", network(nil), with(other), 9000, filled(other)},
 		{"what is set", with(other), with(func(c *osv1.OVNKubernetesConfig) { *c = *filled(func(*osv1.OVNKubernetesConfig) {}) }), 9000, filled(other)},
 		{"an audit setting alone", with(func(c *osv1.OVNKubernetesConfig) { c.PolicyAuditConfig = &osv1.PolicyAuditConfig{Destination: "libc"} }), nil, 1500,
@@ -284,6 +339,31 @@ func TestCheckChange(t *testing.T) {
 	}
 }
 
+// TestIPv4IsAddedAsTheSecondFamily: tunnels stay over IPv6, and the first family never changes.
+func TestIPv4IsAddedAsTheSecondFamily(t *testing.T) {
+	f := both(cluster("192.0.2.10"))
+	spec := func(of func(func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
+		return New().Default(of(func(*osv1.OVNKubernetesConfig) {}), nil, f)
+	}
+	for _, row := range []struct {
+		why        string
+		prev, next *operatorv1.NetworkSpec
+		refused    bool
+	}{
+		{"IPv4 is added", spec(alone), spec(sixFirst), false},
+		{"IPv4 is removed", spec(sixFirst), spec(alone), false},
+		{"IPv6 becomes the second family", spec(sixFirst), spec(dual), true},
+		{"IPv6 becomes the first family", spec(dual), spec(sixFirst), true},
+		{"IPv6 is removed, which tunnels use", spec(sixFirst), spec(with), true},
+		{"IPv4 is removed, which tunnels use", spec(dual), spec(alone), true},
+	} {
+		_, err := run(t, pipeline.Input{Desired: row.next, Applied: row.prev, Cluster: f})
+		if (err != nil) != row.refused {
+			t.Errorf("%s: %v", row.why, err)
+		}
+	}
+}
+
 // TestASecondFamilyIsAddedAndRemoved: what the second family adds to the settings is no change that is refused, in either direction.
 func TestASecondFamilyIsAddedAndRemoved(t *testing.T) {
 	f := facts.Cluster{HostMTU: 1500}
@@ -308,11 +388,22 @@ func TestASecondFamilyIsAddedAndRemoved(t *testing.T) {
 }
 
 func TestLinksCarryTheTunnels(t *testing.T) {
-	f := cluster("192.0.2.10")
-	for mtu, allowed := range map[uint32]bool{1442: true, 1443: false} {
-		_, err := run(t, pipeline.Input{Desired: with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(mtu) }), Cluster: f})
-		if refused := pipeline.RefusalsOf(err).Has(pipeline.RuleLinks); refused == allowed {
-			t.Errorf("MTU %d with links of 1500: %v", mtu, err)
+	for _, row := range []struct {
+		why     string
+		spec    func(func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec
+		address string
+		most    uint32
+	}{
+		{"tunnels over IPv4", with, "192.0.2.10", 1442},
+		{"... also with IPv6 pods", dual, "192.0.2.10", 1442},
+		{"tunnels over IPv6", alone, "2001:db8::10", 1422},
+		{"... also with IPv4 pods", sixFirst, "2001:db8::10", 1422},
+	} {
+		for mtu, allowed := range map[uint32]bool{row.most: true, row.most + 1: false} {
+			_, err := run(t, pipeline.Input{Desired: row.spec(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(mtu) }), Cluster: cluster(row.address)})
+			if refused := pipeline.RefusalsOf(err).Has(pipeline.RuleLinks); refused == allowed {
+				t.Errorf("%s: MTU %d with links of 1500: %v", row.why, mtu, err)
+			}
 		}
 	}
 }

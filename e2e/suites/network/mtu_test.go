@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -140,7 +141,13 @@ func TestTheMTUIsChangedWhilePodsTalk(t *testing.T) {
 	if _, err := lab.Kubectl(t.Context(), "-n", kit.OperatorNamespace, "delete", "pods", "-l", "name=network-operator", "--wait=false"); err != nil {
 		t.Error(err)
 	}
-	if out, err := lab.Kubectl(t.Context(), "patch", "networks.operator.openshift.io", "cluster", "--type=merge", "--dry-run=server", "-p", `{"spec":{"clusterNetwork":[{"cidr":"10.244.0.0/15","hostPrefix":24}]}}`); err == nil {
+	n, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := netip.MustParsePrefix(n.Spec.ClusterNetwork[0].CIDR)
+	larger := fmt.Sprintf(`[{"op":"replace","path":"/spec/clusterNetwork/0/cidr","value":"%s"}]`, netip.PrefixFrom(pool.Addr(), pool.Bits()-1))
+	if out, err := lab.Kubectl(t.Context(), "patch", "networks.operator.openshift.io", "cluster", "--type=json", "--dry-run=server", "-p", larger); err == nil {
 		t.Errorf("the pools can be changed: %s", out)
 	}
 	waitUpgradeable(t, "False", "MTUMigrationFinished", fmt.Sprintf("The MTU of all pods is %d. Remove spec.migration", to))

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestEveryPodReachesEveryPodByAddress(t *testing.T) {
 			if err := lab.Ping(t.Context(), from, to.Status.PodIP); err != nil {
 				t.Errorf("pod on %s to pod on %s: %v", fromNode, toNode, err)
 			}
-			seen, err := lab.Get(t.Context(), from, "http://"+to.Status.PodIP+":8080/clientip")
+			seen, err := lab.Get(t.Context(), from, "http://"+net.JoinHostPort(to.Status.PodIP, "8080")+"/clientip")
 			if err != nil {
 				t.Errorf("pod on %s to pod on %s: %v", fromNode, toNode, err)
 				continue
@@ -75,7 +76,7 @@ func TestPodsReachTheNodes(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	for node, target := range pods {
 		kit.Eventually(t, time.Minute, "the kubelet of "+node+" answers a pod on worker-0", func(ctx context.Context) error {
-			out, err := lab.Exec(ctx, pods["worker-0"], "curl -sk -o /dev/null -w '%{http_code}' --max-time 20 https://"+target.Status.HostIP+":10250/healthz")
+			out, err := lab.Exec(ctx, pods["worker-0"], "curl -sk -o /dev/null -w '%{http_code}' --max-time 20 https://"+net.JoinHostPort(target.Status.HostIP, "10250")+"/healthz")
 			if err == nil && out != "401" {
 				err = fmt.Errorf("status %s, want 401", out)
 			}

@@ -3,6 +3,8 @@ package network
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ func TestAClusterIPIsServedFromEveryNodeByEveryPod(t *testing.T) {
 	for node, from := range pods {
 		answered := map[string]bool{}
 		kit.Eventually(t, time.Minute, "every pod answers on the cluster address, asked from "+node, func(ctx context.Context) error {
-			out, err := lab.Exec(ctx, from, "for i in 1 2 3 4 5 6 7 8; do curl -sS --fail --max-time 3 http://"+s.Spec.ClusterIP+"/hostname; echo; done")
+			out, err := lab.Exec(ctx, from, "for i in 1 2 3 4 5 6 7 8; do curl -sS --fail --max-time 3 http://"+net.JoinHostPort(s.Spec.ClusterIP, "80")+"/hostname; echo; done")
 			if err != nil {
 				return err
 			}
@@ -37,7 +39,7 @@ func TestANodePortIsServedOnEveryNode(t *testing.T) {
 	s, pods := lab.Expose(t, func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort })
 	from := pods["cp-0"]
 	for node, pod := range pods {
-		url := fmt.Sprintf("http://%s:%d/hostname", pod.Status.HostIP, s.Spec.Ports[0].NodePort)
+		url := fmt.Sprintf("http://%s/hostname", net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(s.Spec.Ports[0].NodePort))))
 		kit.Eventually(t, time.Minute, "the node port answers on "+node, func(ctx context.Context) error {
 			_, err := lab.Get(ctx, from, url)
 			return err
@@ -50,10 +52,10 @@ func TestSessionAffinityKeepsAClientWithItsServer(t *testing.T) {
 	s, pods := lab.Expose(t, func(spec *corev1.ServiceSpec) { spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	from := pods["worker-0"]
 	kit.Eventually(t, time.Minute, "the service answers", func(ctx context.Context) error {
-		_, err := lab.Get(ctx, from, "http://"+s.Spec.ClusterIP+"/hostname")
+		_, err := lab.Get(ctx, from, "http://"+net.JoinHostPort(s.Spec.ClusterIP, "80")+"/hostname")
 		return err
 	})
-	out, err := lab.Exec(t.Context(), from, "for i in $(seq 20); do curl -sS --fail --max-time 20 http://"+s.Spec.ClusterIP+"/hostname; echo; done")
+	out, err := lab.Exec(t.Context(), from, "for i in $(seq 20); do curl -sS --fail --max-time 20 http://"+net.JoinHostPort(s.Spec.ClusterIP, "80")+"/hostname; echo; done")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func TestAPodReachesItselfThroughItsService(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, time.Minute, "the pod reaches itself", func(ctx context.Context) error {
-		_, err := lab.Get(ctx, pod, "http://"+s.Spec.ClusterIP+"/hostname")
+		_, err := lab.Get(ctx, pod, "http://"+net.JoinHostPort(s.Spec.ClusterIP, "80")+"/hostname")
 		return err
 	})
 }

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func TestPayloadOfPodsOnTheWire(t *testing.T) {
 	run(to, start)
 	run(node, start)
 	kit.Eventually(t, time.Minute, "the receiver sees the text", func(ctx context.Context) error {
-		if _, err := lab.Get(ctx, from, "http://"+to.Status.PodIP+":8080/echo?msg="+text); err != nil {
+		if _, err := lab.Get(ctx, from, "http://"+net.JoinHostPort(to.Status.PodIP, "8080")+"/echo?msg="+text); err != nil {
 			return err
 		}
 		if out, err := lab.Exec(ctx, to, hasText); err != nil || out != "yes" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -39,11 +40,11 @@ const (
 	ingressPriority = "-500"
 )
 
-// The addresses of the pair. They are link-local and leave no node.
-var (
-	tunnelAddress = netip.MustParsePrefix("169.254.100.1/30")
-	nodeAddress   = netip.MustParsePrefix("169.254.100.2/30")
-)
+// ends4 are the addresses of the pair in IPv4, which it always has. They are link-local and leave no node.
+var ends4 = addresses{tunnel: netip.MustParsePrefix("169.254.100.1/30"), node: netip.MustParsePrefix("169.254.100.2/30")}
+
+// addresses are those of the pair in one IP family: the tunnel endpoint's and the node's.
+type addresses struct{ tunnel, node netip.Prefix }
 
 // UnderlayTable is the nftables table that translates addresses.
 const UnderlayTable = "cno-ovs-underlay"
@@ -51,16 +52,13 @@ const UnderlayTable = "cno-ovs-underlay"
 // UnderlayLink is the node's end of the pair.
 const UnderlayLink = "ovs-underlay"
 
-// TunnelAddress returns the source address of packets that leave Open vSwitch, before it is translated to the node's address.
-func TunnelAddress() netip.Addr { return tunnelAddress.Addr() }
-
-// UnderlayNetwork is the network of the pair. Pods must not access it.
-var UnderlayNetwork = tunnelAddress.Masked()
+// UnderlayNetwork is the IPv4 network of the pair. Pods must not access it.
+var UnderlayNetwork = ends4.tunnel.Masked()
 
 // nodeMAC is the MAC address of nodeEnd. It is constant, so that Open vSwitch has a static neighbor entry.
 var nodeMAC = []byte{0x0a, 0x58, 0xa9, 0xfe, 0x64, 0x02}
 
-// Underlay connects an Open vSwitch in a separate network namespace to the node's network for tunnel packets. It needs IPv4.
+// Underlay connects an Open vSwitch in a separate network namespace to the node's network for tunnel packets.
 type Underlay struct {
 	// Namespace is the name of the network namespace.
 	Namespace string
@@ -69,6 +67,9 @@ type Underlay struct {
 	// Node is the node's address, to which other nodes send tunnel packets; Ports are their UDP ports.
 	Node  netip.Addr
 	Ports []uint16
+	// Pair6 is a network of two addresses or more that are used nowhere else, for the pair if Node is an IPv6 address. It must not be link-local: the kernel
+	// does not forward packets from link-local IPv6 addresses.
+	Pair6 netip.Prefix
 	// MTU is the MTU of the node's interface.
 	MTU int
 	// ProcSys is the directory of sysctls.
@@ -81,8 +82,8 @@ func (u Underlay) Path() string { return filepath.Join(namespaces, u.Namespace) 
 // Prepare creates the namespace, the veth pair and the rules of both sides, before Open vSwitch starts. It is called in the node's namespace, is
 // idempotent, and changes only differences.
 func (u Underlay) Prepare(ctx context.Context) error {
-	if !u.Node.Is4() {
-		return fmt.Errorf("the node's address %s is not an IPv4 address, which tunnels of the userspace datapath need", u.Node)
+	if !u.Node.IsValid() || u.Node.Is6() && !u.Pair6.IsValid() {
+		return fmt.Errorf("the node's address %s is not usable for tunnels of the userspace datapath", u.Node)
 	}
 	if err := u.createNamespace(); err != nil {
 		return err
@@ -96,7 +97,38 @@ func (u Underlay) Prepare(ctx context.Context) error {
 	if err := u.translate(ctx); err != nil {
 		return fmt.Errorf("translate addresses of the underlay: %w", err)
 	}
+	if u.Node.Is6() {
+		return sysctl.ForwardIPv6(u.ProcSys)
+	}
 	return sysctl.Set(u.ProcSys, "net/ipv4/ip_forward", "1")
+}
+
+// tunnels returns the addresses of the pair in the family of the node's address, which tunnel packets have.
+func (u Underlay) tunnels() addresses {
+	if !u.Node.Is6() {
+		return ends4
+	}
+	first := u.Pair6.Masked().Addr().Next()
+	return addresses{tunnel: netip.PrefixFrom(first, u.Pair6.Bits()), node: netip.PrefixFrom(first.Next(), u.Pair6.Bits())}
+}
+
+// ends returns the addresses of the pair in all families.
+func (u Underlay) ends() []addresses {
+	if u.Node.Is6() {
+		return []addresses{ends4, u.tunnels()}
+	}
+	return []addresses{ends4}
+}
+
+// TunnelAddress returns the source address of tunnel packets that leave Open vSwitch, before it is translated to the node's address.
+func (u Underlay) TunnelAddress() netip.Addr { return u.tunnels().tunnel.Addr() }
+
+// enableIPv6 enables IPv6 on an interface of the pair if tunnel packets need it.
+func (u Underlay) enableIPv6(link string) error {
+	if !u.Node.Is6() {
+		return nil
+	}
+	return sysctl.Set(u.ProcSys, "net/ipv6/conf/"+link+"/disable_ipv6", "0")
 }
 
 // PrepareNamespace creates only the network namespace, which ovs-vswitchd needs to start. Prepare includes it.
@@ -109,20 +141,24 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {
 		return fmt.Errorf("connect bridge %s: %w", u.Bridge, err)
 	}
-	if err := setNeighbor(mac); err != nil {
+	if err := setNeighbor(u.TunnelAddress(), mac); err != nil {
 		return fmt.Errorf("set the neighbor of %s: %w", nodeEnd, err)
 	}
 	return u.Route(ctx, daemon)
 }
 
 // Route adds the route to all other nodes and the neighbor entry of its next hop to ovs-vswitchd, which drops tunnel packets without them. ovs-vswitchd
-// loses both when it restarts, and the neighbor entry after 15 minutes. The bridge must have its address from an earlier Connect. Only the field Bridge
-// is used. Route retries errors of ovs-vswitchd for two seconds.
+// loses both when it restarts, and the neighbor entry after 15 minutes. The bridge must have its address from an earlier Connect. Route retries errors of
+// ovs-vswitchd for two seconds.
 func (u Underlay) Route(ctx context.Context, daemon Control) error {
-	if err := addRoute(ctx, daemon, "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
+	next, everything := u.tunnels().node.Addr(), "0.0.0.0/0"
+	if next.Is6() {
+		everything = "::/0"
+	}
+	if err := addRoute(ctx, daemon, everything, u.Bridge, next.String()); err != nil {
 		return err
 	}
-	_, err := daemon.Call(ctx, "tnl/neigh/set", u.Bridge, nodeAddress.Addr().String(), macText())
+	_, err := daemon.Call(ctx, "tnl/neigh/set", u.Bridge, next.String(), macText())
 	return err
 }
 
@@ -155,14 +191,17 @@ func (u Underlay) Disconnect(ctx context.Context) error {
 	if link, err := netlink.LinkByName(nodeEnd); err == nil {
 		errs = append(errs, netlink.LinkDel(link))
 	}
-	nft, err := knftables.New(knftables.IPv4Family, table)
-	if err == nil {
-		tx := nft.NewTransaction()
-		tx.Add(&knftables.Table{})
-		tx.Delete(&knftables.Table{})
-		err = nft.Run(ctx, tx)
+	for _, family := range []knftables.Family{knftables.IPv4Family, knftables.IPv6Family} {
+		nft, err := knftables.New(family, table)
+		if err == nil {
+			tx := nft.NewTransaction()
+			tx.Add(&knftables.Table{})
+			tx.Delete(&knftables.Table{})
+			err = nft.Run(ctx, tx)
+		}
+		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
 }
 
 // createNamespace creates the named network namespace, as ip netns add does.
@@ -216,12 +255,25 @@ func (u Underlay) createPair() error {
 	} else if err != nil {
 		return err
 	}
-	return errors.Join(
-		netlink.LinkSetMTU(link, u.MTU),
-		netlink.LinkSetUp(link),
-		netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(nodeAddress)}),
-		DisableTxOffload(nodeEnd),
-	)
+	errs := []error{netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link), u.enableIPv6(nodeEnd)}
+	for _, end := range u.ends() {
+		address := kernelAddress(end.node)
+		if end.node.Addr().Is6() {
+			// Deprecated at once: the kernel prefers others as the source of the node's own packets.
+			address.ValidLft = math.MaxInt32
+		}
+		errs = append(errs, netlink.AddrReplace(link, address))
+	}
+	return errors.Join(append(errs, DisableTxOffload(nodeEnd))...)
+}
+
+// kernelAddress returns an address of the pair in the form of netlink. The kernel does not check whether another host has it.
+func kernelAddress(p netip.Prefix) *netlink.Addr {
+	flags := 0
+	if p.Addr().Is6() {
+		flags = unix.IFA_F_NODAD
+	}
+	return &netlink.Addr{IPNet: netaddr.IPNet(p), Flags: flags}
 }
 
 // prepareInside prevents the namespace's network stack from processing packets that Open vSwitch forwards.
@@ -254,8 +306,8 @@ func (u Underlay) prepareInside(ctx context.Context) error {
 	return errors.Join(append(errs, nft.Run(ctx, tx))...)
 }
 
-// SwitchAddress returns the source address of packets that ovs-vswitchd itself sends from its namespace.
-func (Underlay) SwitchAddress() netip.Addr { return tunnelAddress.Addr() }
+// SwitchAddress returns the source address of IPv4 packets that ovs-vswitchd itself sends from its namespace.
+func (Underlay) SwitchAddress() netip.Addr { return ends4.tunnel.Addr() }
 
 // UnderlayChain is a chain of filter rules in UnderlayTable.
 type UnderlayChain struct {
@@ -273,20 +325,29 @@ func (u Underlay) Chains() []UnderlayChain {
 		ports = append(ports, strconv.Itoa(int(p)))
 	}
 	tunnels := "udp dport { " + strings.Join(ports, ", ") + " }"
+	ip, endpoint := u.family(), u.TunnelAddress()
 	return []UnderlayChain{
 		{"arriving", knftables.PreroutingHook, knftables.RawPriority, []string{
-			knftables.Concat("ip daddr", u.Node, tunnels, "notrack ip daddr set", tunnelAddress.Addr()),
+			knftables.Concat(ip, "daddr", u.Node, tunnels, "notrack", ip, "daddr set", endpoint),
 			knftables.Concat("iifname", nodeEnd, tunnels, "notrack"),
 		}},
 		{"leaving", knftables.PostroutingHook, knftables.SNATPriority, []string{
-			knftables.Concat("ip saddr", tunnelAddress.Addr(), tunnels, "ip saddr set", u.Node),
+			knftables.Concat(ip, "saddr", endpoint, tunnels, ip, "saddr set", u.Node),
 		}},
 	}
 }
 
+// family returns the nftables family of tunnel packets, which is also its name in rules.
+func (u Underlay) family() knftables.Family {
+	if u.Node.Is6() {
+		return knftables.IPv6Family
+	}
+	return knftables.IPv4Family
+}
+
 // translate writes the rules of the node.
 func (u Underlay) translate(ctx context.Context) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
+	nft, err := knftables.New(u.family(), table)
 	if err != nil {
 		return err
 	}
@@ -302,16 +363,18 @@ func (u Underlay) translate(ctx context.Context) error {
 	return nft.Run(ctx, tx)
 }
 
-// setNeighbor adds a static neighbor entry for the bridge. Its MAC address changes when Open vSwitch loses its database, and the kernel would otherwise
-// use the former address for half a minute.
-func setNeighbor(mac net.HardwareAddr) error {
+// setNeighbor adds a static neighbor entry for the bridge, which has the tunnel endpoint's address. Its MAC address changes when Open vSwitch loses its
+// database, and the kernel would otherwise use the former address for half a minute.
+func setNeighbor(endpoint netip.Addr, mac net.HardwareAddr) error {
 	link, err := netlink.LinkByName(nodeEnd)
 	if err != nil {
 		return err
 	}
-	return netlink.NeighSet(&netlink.Neigh{
-		LinkIndex: link.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: tunnelAddress.Addr().AsSlice(), HardwareAddr: mac,
-	})
+	family := netlink.FAMILY_V4
+	if endpoint.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	return netlink.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, Family: family, State: netlink.NUD_PERMANENT, IP: endpoint.AsSlice(), HardwareAddr: mac})
 }
 
 // connectInside configures the bridge, and returns its MAC address. It is called in the network namespace.
@@ -320,21 +383,24 @@ func (u Underlay) connectInside() (net.HardwareAddr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link)); err != nil {
+	if err := errors.Join(netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link), u.enableIPv6(u.Bridge)); err != nil {
 		return nil, err
 	}
-	// Setting the address again would be an event, after which ovs-vswitchd briefly does not recognize tunnel packets.
-	address := &netlink.Addr{IPNet: netaddr.IPNet(tunnelAddress)}
-	existing, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V4) })
+	existing, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(existing, func(a netlink.Addr) bool { return a.Equal(*address) }) {
-		if err := netlink.AddrReplace(link, address); err != nil {
-			return nil, err
+	for _, end := range u.ends() {
+		// Setting an address again would be an event, after which ovs-vswitchd briefly does not recognize tunnel packets.
+		address := kernelAddress(end.tunnel)
+		if !slices.ContainsFunc(existing, func(a netlink.Addr) bool { return a.Equal(*address) }) {
+			if err := netlink.AddrReplace(link, address); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return link.Attrs().HardwareAddr, netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: nodeAddress.Addr().AsSlice(), Table: unix.RT_TABLE_MAIN})
+	// The records of flows that ovs-vswitchd exports need an IPv4 route. It does not use the kernel's routes for tunnels.
+	return link.Attrs().HardwareAddr, netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: ends4.node.Addr().AsSlice(), Table: unix.RT_TABLE_MAIN})
 }
 
 func macText() string {

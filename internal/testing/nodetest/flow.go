@@ -143,7 +143,7 @@ func (f *Flow) Foreign() int {
 func ListenUDP(t testing.TB, at netns.Namespace, port uint16) (conn *net.UDPConn) {
 	t.Helper()
 	if err := ns.WithNetNSPath(at.Path(), func(ns.NetNS) (err error) {
-		conn, err = net.ListenUDP("udp4", &net.UDPAddr{Port: int(port)})
+		conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: int(port)})
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func ListenUDP(t testing.TB, at netns.Namespace, port uint16) (conn *net.UDPConn
 func DialUDP(t testing.TB, at netns.Namespace, to netip.AddrPort) (conn *net.UDPConn) {
 	t.Helper()
 	if err := ns.WithNetNSPath(at.Path(), func(ns.NetNS) (err error) {
-		conn, err = net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(to))
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,12 @@ import (
 // Reaches waits until an address answers pings with so many bytes in one packet.
 func Reaches(t testing.TB, from netns.Namespace, addr netip.Addr, size int) {
 	t.Helper()
+	headers := 28
+	if addr.Is6() {
+		headers = 48
+	}
 	eventually.Holds(t, fmt.Sprintf("ping %s with %d bytes", addr, size), func() (string, bool) {
-		out, err := from.Try("ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-28), addr.String())
+		out, err := from.Try("ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-headers), addr.String())
 		return out, err == nil
 	})
 }

@@ -56,7 +56,7 @@ const (
 // Environment variables of all containers.
 const (
 	VariableNode           = "K8S_NODE"                 // the name of the node
-	VariableNodeAddress    = "K8S_NODE_IP"              // its internal address
+	VariableNodeAddress    = "K8S_NODE_IP"              // its addresses, one of each IP family, separated by commas
 	VariableAPIServer      = "K8S_APISERVER"            // KeyAPIServer
 	VariableNorth          = "OVN_NORTH"                // KeyNorth
 	VariableSouth          = "OVN_SOUTH"                // KeySouth

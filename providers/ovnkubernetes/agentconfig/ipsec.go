@@ -35,14 +35,21 @@ const (
 
 // Sizes of ESP in bytes.
 const (
-	// KernelESPOverhead is the maximum overhead of the kernel's ESP over IPv4, in transport mode with AES-GCM and UDP encapsulation: the figure of OpenShift.
+	// KernelESPOverhead is the maximum overhead of the kernel's ESP, in transport mode with AES-GCM and UDP encapsulation: the figure of OpenShift.
 	KernelESPOverhead = 46
-	// UserspaceESPOverhead is that of charon's ESP, which nodes use whose kernel has none: in tunnel mode, always with UDP encapsulation.
-	UserspaceESPOverhead = 73
 	// UserspaceESPPacket is the maximum size of a packet that charon's ESP encrypts: charon's plugin kernel-libipsec gives its interface this MTU when it creates
 	// it, and reads no more of a packet, also after the MTU was changed (strongSwan 5.9.8).
 	UserspaceESPPacket = 1400
 )
+
+// UserspaceESPOverhead returns the maximum overhead in bytes of charon's ESP, which nodes use whose kernel has none: in tunnel mode, with an IPv4 or IPv6 header of
+// its own, and always with UDP encapsulation.
+func UserspaceESPOverhead(ipv6 bool) int {
+	if ipv6 {
+		return 93
+	}
+	return 73
+}
 
 // Phase determines how nodes handle packets between them.
 type Phase string

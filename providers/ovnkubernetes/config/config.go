@@ -40,7 +40,9 @@ type Config struct {
 	MTU int
 	// MultiNetwork is true if pods may have additional networks, which multus-shim attaches.
 	MultiNetwork bool
-	// TunnelAddress is the node's tunnel endpoint, TunnelPort the UDP port of Geneve.
+	// NodeAddresses are the node's addresses, one of each IP family. TunnelAddress is that of the family of the first pool: the node's tunnel endpoint, invalid
+	// if the node has none. TunnelPort is the UDP port of Geneve.
+	NodeAddresses []netip.Addr
 	TunnelAddress netip.Addr
 	TunnelPort    uint16
 	// Datapath is DatapathAuto, DatapathUserspace or DatapathSystem.
@@ -163,6 +165,7 @@ func Load(arguments map[string]string, variable func(string) string, file []byte
 			problems = append(problems, fmt.Errorf("%s: %w", from, err))
 		}
 	}
+	c.TunnelAddress = c.tunnelAddress()
 	for _, s := range settings() {
 		if s.check == nil {
 			continue
@@ -201,12 +204,38 @@ func (from sources) value(s Setting) (value, source string) {
 	return s.Default, "the default"
 }
 
+// tunnelAddress returns the node's address of the family of the first pool. Without pools it is the node's first one.
+func (c Config) tunnelAddress() netip.Addr {
+	for _, a := range c.NodeAddresses {
+		if len(c.Pools) == 0 || a.Is4() == c.Pools[0].CIDR.Addr().Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// TunnelsIPv6 reports whether tunnels between nodes are over IPv6.
+func (c Config) TunnelsIPv6() bool { return len(c.Pools) > 0 && c.Pools[0].CIDR.Addr().Is6() }
+
+// nodeAddress names the setting of TunnelAddress in errors.
+func (c Config) nodeAddress() string {
+	const name = "encap-ip (" + agentconfig.VariableNodeAddress + ")"
+	if len(c.NodeAddresses) == 0 {
+		return name
+	}
+	family := "IPv4"
+	if c.TunnelsIPv6() {
+		family = "IPv6"
+	}
+	return fmt.Sprintf("%s with an %s address, the family of the first pool", name, family)
+}
+
 // CheckNode returns an error with the missing settings of a node's agent.
 func (c Config) CheckNode() error {
 	return missing(map[string]bool{
 		"cluster-subnets (" + agentconfig.VariableClusterNetwork + ")": len(c.Pools) > 0,
 		"mtu (" + agentconfig.VariableMTU + ")":                        c.MTU > 0,
-		"encap-ip (" + agentconfig.VariableNodeAddress + ")":           c.TunnelAddress.IsValid(),
+		c.nodeAddress():                                                c.TunnelAddress.IsValid(),
 		"sb-address (" + agentconfig.VariableSouth + ")":               c.South != "",
 	})
 }
@@ -216,15 +245,15 @@ func (c Config) CheckMaster() error {
 	return missing(map[string]bool{
 		"cluster-subnets (" + agentconfig.VariableClusterNetwork + ")":   len(c.Pools) > 0,
 		"k8s-service-cidrs (" + agentconfig.VariableServiceNetwork + ")": len(c.Services) > 0,
-		"encap-ip (" + agentconfig.VariableNodeAddress + ")":             c.TunnelAddress.IsValid(),
+		c.nodeAddress(): c.TunnelAddress.IsValid(),
 	})
 }
 
 // CheckIPsec returns an error with the missing settings of an IPsec agent.
 func (c Config) CheckIPsec() error {
 	return missing(map[string]bool{
-		"encap-ip (" + agentconfig.VariableNodeAddress + ")": c.TunnelAddress.Is4(),
-		"pod-name (" + agentconfig.VariablePod + ")":         c.Pod != "",
+		c.nodeAddress(): c.TunnelAddress.IsValid(),
+		"pod-name (" + agentconfig.VariablePod + ")": c.Pod != "",
 	})
 }
 
@@ -274,6 +303,14 @@ func parsePool(text string) (Pool, error) {
 		return Pool{}, fmt.Errorf("%q: the prefix length of a node's block is %d; it must be from %d to %d", text, length, cidr.Bits(), cidr.Addr().BitLen()-3)
 	}
 	return Pool{CIDR: cidr, BlockLength: length}, nil
+}
+
+func parseAddress(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return a, fmt.Errorf("%q is not an IP address", text)
+	}
+	return a.Unmap(), nil
 }
 
 func parseCIDR(text string) (netip.Prefix, error) {

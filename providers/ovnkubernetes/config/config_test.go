@@ -51,7 +51,7 @@ func TestEnvironmentOfContainersIsSufficient(t *testing.T) {
 		APIServer: "https://api.test:6443", South: "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642",
 		Pools:    []config.Pool{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), BlockLength: 23}, {CIDR: netip.MustParsePrefix("fd01::/48"), BlockLength: 64}},
 		Services: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")},
-		MTU:      1400, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
+		MTU:      1400, NodeAddresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
 		PrivateKey: "/ovn-cert/tls.key", Certificate: "/ovn-cert/tls.crt", CA: "/ovn-ca/ca-bundle.crt", Datapath: config.DatapathAuto, Probe: 100 * time.Second,
 		IPsec: config.IPsec{ConfigDir: "/etc/ovn-ipsec", CA: "/signer-ca/ca-bundle.crt", RunDir: "/run/ovn-ipsec", Charon: "/usr/lib/ipsec/charon"},
 		Directories: config.Directories{
@@ -91,6 +91,7 @@ func TestAllInvalidSettingsAreNamed(t *testing.T) {
 		{"a relative directory", "state-dir", "state", "must be an absolute path"},
 		{"a path as a namespace", "ovs-namespace", "../x", "is not the name of a network namespace"},
 		{"an address", "encap-ip", "node", "is not an IP address"},
+		{"the second address", "encap-ip", "192.0.2.1,node", `"node" is not an IP address`},
 		{"a controller alone", "net-controller", "true", "--net-controller needs --init-master"},
 	} {
 		_, err := config.Load(map[string]string{row.flag: row.value}, variables(nil), nil)
@@ -156,6 +157,32 @@ func TestMissingSettingsAreNamedForARole(t *testing.T) {
 	}
 	if err := c.CheckMaster(); err == nil || !strings.Contains(err.Error(), "k8s-service-cidrs (OVN_SVC_CIDR)") {
 		t.Errorf("a master: %v", err)
+	}
+}
+
+func TestTunnelsUseTheFamilyOfTheFirstPool(t *testing.T) {
+	const four, six, both = "10.128.0.0/14/23", "fd01::/48/64", "192.0.2.1,2001:db8::1"
+	for _, row := range []struct {
+		why, pools, addresses, want, missing string
+	}{
+		{"IPv4", four, "192.0.2.1", "192.0.2.1", ""},
+		{"IPv6", six, "2001:db8::1", "2001:db8::1", ""},
+		{"IPv4 first, on a node whose first address is of IPv6", four + "," + six, "2001:db8::1,192.0.2.1", "192.0.2.1", ""},
+		{"IPv6 first, on a node whose first address is of IPv4", six + "," + four, both, "2001:db8::1", ""},
+		{"IPv6 alone, on a node with both", six, both, "2001:db8::1", ""},
+		{"no pools, which cleanup does not need", "", both, "192.0.2.1", ""},
+		{"a node without the family", six + "," + four, "192.0.2.1", "invalid IP", "encap-ip (K8S_NODE_IP) with an IPv6 address, the family of the first pool"},
+		{"a node without IPv4", four, "2001:db8::1", "invalid IP", "encap-ip (K8S_NODE_IP) with an IPv4 address, the family of the first pool"},
+	} {
+		c, err := config.Load(nil, variables(map[string]string{"OVN_NET_CIDR": row.pools, "K8S_NODE_IP": row.addresses}), nil)
+		if err != nil || c.TunnelAddress.String() != row.want {
+			t.Errorf("%s: %s, %v; want %s", row.why, c.TunnelAddress, err, row.want)
+		}
+		for role, err := range map[string]error{"node": c.CheckNode(), "master": c.CheckMaster(), "IPsec": c.CheckIPsec()} {
+			if named := err != nil && strings.Contains(err.Error(), "encap-ip"); named != (row.missing != "") || named && !strings.Contains(err.Error(), row.missing) {
+				t.Errorf("%s: %s: %v, want %q", row.why, role, err, row.missing)
+			}
+		}
 	}
 }
 

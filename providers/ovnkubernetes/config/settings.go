@@ -98,14 +98,8 @@ func network() []Setting {
 			return err
 		}},
 		{Flag: "encap-ip", Variable: agentconfig.VariableNodeAddress, Section: "default", Key: "encap-ip",
-			Usage: "address of the node to which other nodes send Geneve packets", set: func(c *Config, v string) (err error) {
-				if v != "" {
-					if c.TunnelAddress, err = netip.ParseAddr(v); err != nil {
-						err = fmt.Errorf("%q is not an IP address", v)
-					}
-				}
-				return err
-			}},
+			Usage: "addresses of the node, one of each IP family, separated by commas; other nodes send Geneve packets to that of the family of the first pool",
+			set:   list(func(c *Config) *[]netip.Addr { return &c.NodeAddresses }, parseAddress)},
 		{Flag: "encap-port", Variable: agentconfig.VariableTunnelPort, Section: "default", Key: "encap-port", Default: "6081",
 			Usage: "UDP port of Geneve", set: func(c *Config, v string) error {
 				n, err := integer(v, 1, 65535)

@@ -99,7 +99,7 @@ func compareAll(ctx context.Context, c Config, o *objects, keys []key) (finding.
 		return report, err
 	}
 	report.Findings = append(report.Findings, compareNorth(differences)...)
-	report.Findings = append(report.Findings, compareSouth(rows, tunnelAddresses(o), desired.connected(), southViewOf(south))...)
+	report.Findings = append(report.Findings, compareSouth(rows, tunnelAddresses(o, c.tunnelsIPv6()), desired.connected(), southViewOf(south))...)
 	return report, nil
 }
 

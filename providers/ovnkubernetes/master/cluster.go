@@ -201,7 +201,7 @@ func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod,
 		a := list[i]
 		out.Addresses = append(out.Addresses, netip.PrefixFrom(a, b.Bits()))
 		out.Gateways = append(out.Gateways, topology.RouterAddress(b).Addr())
-		if out.MAC == nil || a.Is4() {
+		if i == 0 {
 			out.MAC = topology.MAC(a)
 		}
 	}

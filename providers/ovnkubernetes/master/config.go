@@ -45,7 +45,7 @@ type Config struct {
 	NorthboundSocket, SouthboundSocket, SouthboundControl string
 	// SouthboundPort is the TCP port of the southbound database for nodes while this instance holds the Lease. Default: 6642.
 	SouthboundPort uint16
-	// SouthboundAddress is its listen address. Default: 0.0.0.0, every IPv4 address of the node.
+	// SouthboundAddress is its listen address. Default: 0.0.0.0 or ::, every address of the node in the family of the first pool.
 	SouthboundAddress netip.Addr
 	// SouthboundTLS requires TLS from the nodes: the server must have been started with its private key, certificate and CA. Without it, connections are
 	// unencrypted and accepted from any client.
@@ -77,9 +77,6 @@ func (c Config) complete() (Config, error) {
 	c.ProbeInterval = cmp.Or(c.ProbeInterval, defaultProbe)
 	c.LeaseNamespace = cmp.Or(c.LeaseNamespace, defaultLeaseNamespace)
 	c.LeaseName = cmp.Or(c.LeaseName, defaultLeaseName)
-	if !c.SouthboundAddress.IsValid() {
-		c.SouthboundAddress = netip.IPv4Unspecified()
-	}
 	var problems []error
 	for _, required := range []struct {
 		field   string
@@ -104,5 +101,13 @@ func (c Config) complete() (Config, error) {
 	if err := errors.Join(problems...); err != nil {
 		return c, fmt.Errorf("configuration of the master: %w", err)
 	}
+	if !c.SouthboundAddress.IsValid() {
+		if c.SouthboundAddress = netip.IPv4Unspecified(); c.tunnelsIPv6() {
+			c.SouthboundAddress = netip.IPv6Unspecified()
+		}
+	}
 	return c, nil
 }
+
+// tunnelsIPv6 reports whether tunnels between nodes are over IPv6, the family of the first pool.
+func (c Config) tunnelsIPv6() bool { return c.Pools[0].Network.Addr().Is6() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 const (
@@ -224,32 +224,13 @@ func (s *southbound) connection(ctx context.Context, client *ovsdb.Client) error
 	return err
 }
 
-// tunnelAddress returns the tunnel address of a node.
-func tunnelAddress(internal []string) netip.Addr {
-	for _, text := range internal {
-		if ip := net.ParseIP(text); ip != nil {
-			a, _ := netip.AddrFromSlice(ip)
-			return a.Unmap()
-		}
-	}
-	return netip.Addr{}
-}
-
-// tunnelAddresses returns the tunnel addresses of all nodes.
-func tunnelAddresses(o *objects) map[string]netip.Addr {
+// tunnelAddresses returns the tunnel addresses of all nodes; that of a node without an address of the family is invalid.
+func tunnelAddresses(o *objects, ipv6 bool) map[string]netip.Addr {
 	out := map[string]netip.Addr{}
 	for _, object := range o.nodes.GetStore().List() {
-		n, ok := object.(*corev1.Node)
-		if !ok {
-			continue
+		if n, ok := object.(*corev1.Node); ok {
+			out[n.Name] = topology.TunnelAddress(n, ipv6)
 		}
-		var internal []string
-		for _, a := range n.Status.Addresses {
-			if a.Type == corev1.NodeInternalIP {
-				internal = append(internal, a.Address)
-			}
-		}
-		out[n.Name] = tunnelAddress(internal)
 	}
 	return out
 }

@@ -297,4 +297,4 @@ func (t *term) complete(ctx context.Context) error {
 }
 
 // nodes returns the tunnel addresses of all nodes.
-func (t *term) nodes() map[string]netip.Addr { return tunnelAddresses(t.objects) }
+func (t *term) nodes() map[string]netip.Addr { return tunnelAddresses(t.objects, t.tunnelsIPv6()) }

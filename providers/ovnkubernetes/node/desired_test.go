@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/knftables"
 
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -29,10 +30,15 @@ func TestDesiredManagement(t *testing.T) {
 		routes    map[string]string
 	}{
 		{"IPv4", prefixes("10.128.2.0/23"), "0a:58:0a:80:02:02", prefixes("10.128.2.2/23"), map[string]string{"10.128.0.0/14": "10.128.2.1", "172.30.0.0/16": "10.128.2.1"}},
-		{"IPv6 before IPv4: the hardware address is that of IPv4, as the master computes it", prefixes("fd01:0:0:2::/64", "10.128.2.0/23"), "0a:58:0a:80:02:02",
-			prefixes("fd01:0:0:2::2/64", "10.128.2.2/23"), map[string]string{
+		{"both families: the hardware address is that of the first, as the master computes it", prefixes("10.128.2.0/23", "fd01:0:0:2::/64"), "0a:58:0a:80:02:02",
+			prefixes("10.128.2.2/23", "fd01:0:0:2::2/64"), map[string]string{
 				"10.128.0.0/14": "10.128.2.1", "172.30.0.0/16": "10.128.2.1", "fd01::/48": "fd01:0:0:2::1", "fd02::/112": "fd01:0:0:2::1",
 			}},
+		{"IPv6 alone, and what stays when IPv4 is added as the second family", prefixes("fd01:0:0:2::/64"), topology.MAC(netip.MustParseAddr("fd01:0:0:2::2")).String(), prefixes("fd01:0:0:2::2/64"),
+			map[string]string{"fd01::/48": "fd01:0:0:2::1", "fd02::/112": "fd01:0:0:2::1"}},
+		{"IPv6 first", prefixes("fd01:0:0:2::/64", "10.128.2.0/23"), topology.MAC(netip.MustParseAddr("fd01:0:0:2::2")).String(), prefixes("fd01:0:0:2::2/64", "10.128.2.2/23"), map[string]string{
+			"10.128.0.0/14": "10.128.2.1", "172.30.0.0/16": "10.128.2.1", "fd01::/48": "fd01:0:0:2::1", "fd02::/112": "fd01:0:0:2::1",
+		}},
 	} {
 		m := desiredManagement(row.blocks, destinations, mtumigration.State{MTU: 1400})
 		routes := map[string]string{}
@@ -57,6 +63,13 @@ func TestDesiredTraffic(t *testing.T) {
 				"oifname != ovn-k8s-mp0 ip saddr { 10.128.0.0/14, 10.132.0.0/14 } ip daddr != { 10.128.0.0/14, 10.132.0.0/14 } masquerade",
 			},
 			knftables.IPv6Family: nil,
+		}},
+		{"IPv6 alone", prefixes("fd01::/48"), prefixes("fd01:0:0:2::/64"), traffic{
+			knftables.IPv4Family: nil,
+			knftables.IPv6Family: {
+				"oifname ovn-k8s-mp0 ip6 saddr != { fd01::/48 } ip6 daddr != { fd01:0:0:2::/64 } masquerade",
+				"oifname != ovn-k8s-mp0 ip6 saddr { fd01::/48 } ip6 daddr != { fd01::/48 } masquerade",
+			},
 		}},
 		{"dual stack", prefixes("10.128.0.0/14", "fd01::/48"), prefixes("10.128.2.0/23", "fd01:0:0:2::/64"), traffic{
 			knftables.IPv4Family: {

@@ -30,6 +30,13 @@ func governedOn(t testing.TB, port int) *cluster {
 	t.Helper()
 	c := newCluster(t)
 	c.port = port
+	c.govern()
+	return c
+}
+
+// govern starts two nodes with a master on the first one.
+func (c *cluster) govern() {
+	c.t.Helper()
 	c.masterAccount()
 	for range 2 {
 		c.node()
@@ -43,7 +50,6 @@ func governedOn(t testing.TB, port int) *cluster {
 	for _, m := range c.nodes {
 		m.ready()
 	}
-	return c
 }
 
 // masterAccount creates the namespace with the lease of masters, and their account.
@@ -64,7 +70,9 @@ func (m *machine) register() {
 	m.t.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	m.create(object)
-	object.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}
+	for _, a := range m.addresses {
+		object.Status.Addresses = append(object.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+	}
 	object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if err := m.api.Client.Status().Update(m.t.Context(), object); err != nil {
 		m.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,9 @@ type cluster struct {
 	pods   int
 	// port is the UDP port of Geneve.
 	port int
+	// pools and services are the networks of pods and Services. links are those of nodes, one of each IP family that nodes have.
+	pools, services string
+	links           []netip.Prefix
 	// certified is the CA of the databases.
 	certified authority
 	// masterToken is the token of a master, where there is one.
@@ -89,6 +93,7 @@ func newCluster(t testing.TB) *cluster {
 		}
 	}
 	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), tls: t.TempDir(), blocks: map[string]netip.Prefix{}, port: 6081}
+	c.pools, c.services, c.links = clusterNetwork+"/23", serviceNetwork, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	c.ns = c.api.Namespace(t)
 	c.permissions()
 	c.certified = newAuthority(t)
@@ -126,9 +131,11 @@ func (c *cluster) write(file, content string) {
 // machine is a node.
 type machine struct {
 	*cluster
-	name    string
-	address netip.Addr
-	at      netns.Namespace
+	name string
+	// addresses are one of each IP family. address is that for tunnels.
+	addresses []netip.Addr
+	address   netip.Addr
+	at        netns.Namespace
 	// toAPI is the way of the node to the API server.
 	toAPI *nodetest.Forwarder
 	// dir has all that is kept, run the sockets: paths of sockets are short.
@@ -145,7 +152,7 @@ func (c *cluster) node() *machine {
 	i := len(c.nodes) + 1
 	random := strings.ToLower(rand.Text()[:8])
 	m := &machine{
-		cluster: c, name: fmt.Sprintf("node%d", i), address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), dir: c.t.TempDir(), run: "/run/cno-test-" + random,
+		cluster: c, name: fmt.Sprintf("node%d", i), dir: c.t.TempDir(), run: "/run/cno-test-" + random,
 		vswitchNS: "cnotest-" + random + "-ovs", processes: map[string]*nodetest.Process{},
 	}
 	m.at = netns.New(c.t, m.name)
@@ -159,17 +166,34 @@ func (c *cluster) node() *machine {
 	})
 	c.link.Run("ip", "link", "add", m.name, "type", "veth", "peer", "name", "eth0", "netns", m.at.Name)
 	c.link.Run("ip", "link", "set", m.name, "master", "sw0", "up")
-	m.at.Run("ip", "address", "add", m.address.String()+"/24", "dev", "eth0")
 	m.at.Run("ip", "link", "set", "eth0", "up")
+	for _, l := range c.links {
+		m.addresses = append(m.addresses, onLink(m.at, l, i))
+	}
+	m.address = m.addresses[slices.IndexFunc(m.addresses, func(a netip.Addr) bool { return a.Is6() == strings.Contains(strings.Split(c.pools, ",")[0], ":") })]
 	m.toAPI = nodetest.ForwardAPI(m.t, m.at, m.api.Config.Host)
 	return m
 }
 
+// onLink gives eth0 of a namespace the i-th address of a link.
+func onLink(at netns.Namespace, link netip.Prefix, i int) netip.Addr {
+	a := link.Addr()
+	for range i {
+		a = a.Next()
+	}
+	at.Run("ip", "address", "add", netip.PrefixFrom(a, link.Bits()).String(), "dev", "eth0", "nodad")
+	return a
+}
+
 // settings are the arguments of all processes of the node.
 func (m *machine) settings() []string {
+	var addresses []string
+	for _, a := range m.addresses {
+		addresses = append(addresses, a.String())
+	}
 	return []string{
-		"--config-file", filepath.Join(m.dir, "none"), "--loglevel", "info", "--encap-port", fmt.Sprint(m.port), "--encap-ip", m.address.String(), "--cluster-subnets", clusterNetwork + "/23", "--k8s-service-cidrs", serviceNetwork,
-		"--sb-address", "ssl:192.0.2.1:6642", "--sb-client-privkey", m.tls + "/pair/tls.key", "--sb-client-cert", m.tls + "/pair/tls.crt", "--sb-client-cacert", m.tls + "/bundle/ca-bundle.crt",
+		"--config-file", filepath.Join(m.dir, "none"), "--loglevel", "info", "--encap-port", fmt.Sprint(m.port), "--encap-ip", strings.Join(addresses, ","), "--cluster-subnets", m.pools, "--k8s-service-cidrs", m.services,
+		"--sb-address", "ssl:" + netip.AddrPortFrom(m.nodes[0].address, 6642).String(), "--sb-client-privkey", m.tls + "/pair/tls.key", "--sb-client-cert", m.tls + "/pair/tls.crt", "--sb-client-cacert", m.tls + "/bundle/ca-bundle.crt",
 		"--k8s-apiserver", m.api.Config.Host, "--k8s-token", m.token, "--k8s-cacert", m.tls + "/api.crt", "--mtu", fmt.Sprint(podMTU), "--cni-conf-dir", filepath.Join(m.dir, "net.d"), "--cni-bin-dir", plugins,
 		"--cni-server-dir", m.run, "--state-dir", filepath.Join(m.dir, "state"), "--ovs-run-dir", m.run + "/ovs", "--ovs-data-dir", filepath.Join(m.dir, "ovs"),
 		"--ovn-run-dir", m.run + "/ovn", "--ovn-data-dir", filepath.Join(m.dir, "ovn"), "--ovs-namespace", m.vswitchNS,

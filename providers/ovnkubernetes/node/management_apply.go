@@ -111,10 +111,14 @@ func (d *daemonState) createManagement(m management) (netlink.Link, error) {
 // managementSettings enables forwarding between pods and other networks.
 func (d *daemonState) managementSettings(m management) error {
 	root := d.Config.Directories.ProcSys
-	// Replies may take another path than the kernel would choose: loose reverse path filtering.
-	errs := []error{sysctl.Set(root, "net/ipv4/ip_forward", "1"), sysctl.Set(root, "net/ipv4/conf/"+topology.ManagementLink+"/rp_filter", "2")}
-	if slices.ContainsFunc(m.addresses, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
-		errs = append(errs, sysctl.Set(root, "net/ipv6/conf/"+topology.ManagementLink+"/disable_ipv6", "0"), sysctl.ForwardIPv6(root))
+	var errs []error
+	for _, a := range m.addresses {
+		if a.Addr().Is6() {
+			errs = append(errs, sysctl.Set(root, "net/ipv6/conf/"+topology.ManagementLink+"/disable_ipv6", "0"), sysctl.ForwardIPv6(root))
+		} else {
+			// Replies may take another path than the kernel would choose: loose reverse path filtering.
+			errs = append(errs, sysctl.Set(root, "net/ipv4/ip_forward", "1"), sysctl.Set(root, "net/ipv4/conf/"+topology.ManagementLink+"/rp_filter", "2"))
+		}
 	}
 	return errors.Join(errs...)
 }

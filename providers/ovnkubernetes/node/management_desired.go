@@ -23,7 +23,7 @@ func desiredManagement(blocks, destinations []netip.Prefix, mtu mtumigration.Sta
 	for _, block := range blocks {
 		address := topology.ManagementAddress(block)
 		m.addresses = append(m.addresses, address)
-		if m.mac == nil || address.Addr().Is4() {
+		if m.mac == nil {
 			m.mac = topology.MAC(address.Addr())
 		}
 		for _, to := range destinations {

@@ -122,15 +122,9 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 	}})
 }
 
-// primary returns the address that determines the hardware address of a port: the IPv4 one, if any.
+// primary returns the address that determines the hardware address of a port: that in the first block, which stays if a second family is added or removed.
 func primary(blocks []netip.Prefix, of func(netip.Prefix) netip.Prefix) netip.Addr {
-	block := blocks[0]
-	for _, b := range blocks {
-		if b.Addr().Is4() {
-			block = b
-		}
-	}
-	return of(block).Addr()
+	return of(blocks[0]).Addr()
 }
 
 // subnets returns informative settings: OVN assigns no addresses.

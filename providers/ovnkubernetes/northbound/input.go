@@ -38,7 +38,7 @@ type Cluster struct {
 	Networks []netip.Prefix
 }
 
-// Node is a node with its blocks, at most one of each IP family. A node without blocks has no switch.
+// Node is a node with its blocks, at most one of each IP family, that of the cluster's first one first. A node without blocks has no switch.
 type Node struct {
 	Name   string
 	Blocks []netip.Prefix

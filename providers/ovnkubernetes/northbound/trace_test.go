@@ -102,15 +102,39 @@ var (
 	node2 = northbound.Node{Name: "node2", Blocks: prefixes("10.129.7.0/24", "fd01:0:0:2::/64")}
 )
 
-func cluster() northbound.Input {
+// four and six stand for the IP families.
+var four, six = netip.IPv4Unspecified(), netip.IPv6Unspecified()
+
+func cluster() northbound.Input { return clusterOf(four, six) }
+
+// clusterOf is a cluster with IP families in their order.
+func clusterOf(families ...netip.Addr) northbound.Input {
+	in := func(n northbound.Node) northbound.Node {
+		var blocks []netip.Prefix
+		for _, f := range families {
+			blocks = append(blocks, block(n, f))
+		}
+		return northbound.Node{Name: n.Name, Blocks: blocks}
+	}
+	var networks []netip.Prefix
+	for _, f := range families {
+		networks = append(networks, block(northbound.Node{Blocks: prefixes("10.128.0.0/14", "fd01::/48")}, f))
+	}
+	one, two := in(node1), in(node2)
 	return northbound.Input{
-		Cluster: northbound.Cluster{Networks: prefixes("10.128.0.0/14", "fd01::/48")},
-		Nodes:   []northbound.Node{node1, node2, {Name: "without"}},
+		Cluster: northbound.Cluster{Networks: networks},
+		Nodes:   []northbound.Node{one, two, {Name: "without"}},
 		Namespaces: []netpolicy.Namespace{
 			{Name: "one", Labels: map[string]string{"team": "a"}}, {Name: "two", Labels: map[string]string{"team": "b"}},
 		},
-		Pods: []northbound.Pod{pod(node1, "one", "a", 1, nil), pod(node1, "one", "b", 2, nil), pod(node2, "two", "c", 1, nil)},
+		Pods: []northbound.Pod{pod(one, "one", "a", 1, nil), pod(one, "one", "b", 2, nil), pod(two, "two", "c", 1, nil)},
 	}
+}
+
+// block is a node's block of an IP family.
+func block(n northbound.Node, like netip.Addr) netip.Prefix {
+	i := slices.IndexFunc(n.Blocks, func(b netip.Prefix) bool { return b.Addr().Is4() == like.Is4() })
+	return n.Blocks[i]
 }
 
 // packet is what a pod, or a node's management port, sends.
@@ -168,20 +192,24 @@ func (w *world) send(p packet) ([]string, string) {
 }
 
 func TestPodsReachPodsNodesAndExternalHosts(t *testing.T) {
-	w := start(t, cluster())
+	for why, families := range map[string][]netip.Addr{"IPv4 first": {four, six}, "IPv6 first": {six, four}, "IPv6 alone": {six}} {
+		t.Run(why, func(t *testing.T) { reachesEverything(t, families) })
+	}
+}
+
+func reachesEverything(t *testing.T, families []netip.Addr) {
+	w := start(t, clusterOf(families...))
 	a, b, c := w.in.Pods[0], w.in.Pods[1], w.in.Pods[2]
-	for _, like := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+	for _, like := range families {
 		outside := netip.MustParseAddr("198.51.100.7")
-		other := topology.ManagementAddress(node2.Blocks[0]).Addr()
-		own := topology.ManagementAddress(node1.Blocks[0]).Addr()
 		if like.Is6() {
 			outside = netip.MustParseAddr("2001:db8::7")
-			other = topology.ManagementAddress(node2.Blocks[1]).Addr()
-			own = topology.ManagementAddress(node1.Blocks[1]).Addr()
 		}
+		other := topology.ManagementAddress(block(node2, like)).Addr()
+		own := topology.ManagementAddress(block(node1, like)).Addr()
 		forged := w.from(a, like)
 		forged.src = address(b, like)
-		management := packet{from: "k8s-node1", node: "node1", mac: topology.MAC(topology.ManagementAddress(node1.Blocks[0]).Addr()).String(), src: own}
+		management := packet{from: "k8s-node1", node: "node1", mac: topology.MAC(topology.ManagementAddress(w.in.Nodes[0].Blocks[0]).Addr()).String(), src: own}
 		for _, tt := range []struct {
 			reason string
 			from   packet

@@ -1,7 +1,6 @@
 package northbound
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"strconv"
 
@@ -13,31 +12,33 @@ import (
 // addresses, and are the same in the databases of all masters. ovn-northd assigns a key itself if two rows request the same one.
 const requestedKey = "requested-tnl-key"
 
-// requestSwitchKey adds the tunnel key of a switch, of 24 bits, to its options. It is the IPv4 block, of which no other node has a part: its first 24 bits, or those
-// before the bits of pods if the block is smaller.
+// requestSwitchKey adds the tunnel key of a switch, of 24 bits, to its options. It is the first block, of which no other node has a part. Of an IPv4 block it has
+// the first 24 bits, or those before the bits of pods if the block is smaller. Of an IPv6 block it has the last 23 bits of the prefix, after a 1: keys that
+// ovn-northd assigns itself start at 1, and it replaces one that is requested later.
 func requestSwitchKey(options ovsdb.Map, blocks []netip.Prefix) {
-	for _, b := range blocks {
-		if b.Addr().Is4() {
-			request(options, bitsOf(b.Addr())>>(32-max(24, b.Bits()))&(1<<24-1))
-			return
-		}
+	block := blocks[0]
+	if end := max(24, block.Bits()); block.Addr().Is4() {
+		request(options, bitsBefore(block.Addr(), end, 24))
+	} else {
+		request(options, 1<<23|bitsBefore(block.Addr(), end, 23))
 	}
 }
 
-// requestPortKey adds the tunnel key of a port, of 15 bits, to its options: the last bits of its IPv4 address, which are unique in blocks with a prefix of 17 bits or
-// more.
+// requestPortKey adds the tunnel key of a port, of 15 bits, to its options: the last bits of its first address. They are unique in IPv4 blocks with a prefix of 17
+// bits or more, and in IPv6 blocks while a node's pods have fewer addresses: the master assigns them in ascending order.
 func requestPortKey(options ovsdb.Map, addresses ...netip.Addr) {
-	for _, a := range addresses {
-		if a.Is4() {
-			request(options, bitsOf(a)&(1<<15-1))
-			return
-		}
-	}
+	a := addresses[0]
+	request(options, bitsBefore(a, a.BitLen(), 15))
 }
 
-func bitsOf(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
+// bitsBefore returns the n bits of an address before bit number end.
+func bitsBefore(a netip.Addr, end, n int) uint32 {
+	bytes := a.AsSlice()
+	var out uint32
+	for i := end - n; i < end; i++ {
+		out = out<<1 | uint32(bytes[i/8]>>(7-i%8)&1)
+	}
+	return out
 }
 
 // request adds a key. 0 is none.

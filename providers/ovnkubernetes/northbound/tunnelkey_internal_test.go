@@ -35,12 +35,16 @@ func TestKeysOfTunnelsFollowFromAddresses(t *testing.T) {
 		{"the next block of the pool", blocks("10.128.4.0/23"), "688132"},
 		{"a block that is smaller than 256 addresses", blocks("10.128.2.16/28"), "11010081"},
 		{"the next one: the two have the same first 24 bits", blocks("10.128.2.32/28"), "11010082"},
-		{"the IPv4 block of two", blocks("fd01:0:0:2::/64", "10.128.2.0/23"), "688130"},
-		{"no IPv4 block", blocks("fd01:0:0:2::/64"), ""},
+		{"the first block of two", blocks("10.128.2.0/23", "fd01:0:0:2::/64"), "688130"},
+		{"an IPv6 block first: its number", blocks("fd01:0:0:2::/64", "10.128.2.0/23"), "8388610"},
+		{"a number with more than 23 bits", blocks("fd01:0:80:2::/64"), "8388610"},
+		{"blocks that are no multiple of 8 bits", blocks("fd01:0:0:20::/60"), "8388610"},
+		{"a pool whose prefix is in the key", blocks("fd01:0:7:2::/64"), "8847362"},
 		{"the address of a pod", addresses("10.128.2.5"), "517"},
-		{"the IPv4 address of two", addresses("fd01:0:0:2::5", "10.128.2.5"), "517"},
+		{"the first address of two", addresses("10.128.2.5", "fd01:0:0:2::7"), "517"},
 		{"an address whose last 15 bits are 0: ovn-northd assigns the key", addresses("10.128.128.0"), ""},
-		{"no IPv4 address", addresses("fd01:0:0:2::5"), ""},
+		{"an IPv6 address", addresses("fd01:0:0:2::5"), "5"},
+		{"an IPv6 address with more than 15 bits", addresses("fd01:0:0:2::1:8006"), "6"},
 	} {
 		options := ovsdb.Map{}
 		if row.request(options); options[requestedKey] != row.want {

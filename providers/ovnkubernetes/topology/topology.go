@@ -10,6 +10,8 @@ import (
 	"crypto/sha256"
 	"net"
 	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 const (
@@ -19,9 +21,33 @@ const (
 	IntegrationBridge = "br-int"
 	// ManagementLink is the node's interface to its management port.
 	ManagementLink = "ovn-k8s-mp0"
-	// GeneveOverhead is the overhead of a pod's packet in a tunnel over IPv4, in bytes: Ethernet 14, IPv4 20, UDP 8, Geneve 8, and OVN's option 8.
-	GeneveOverhead = 58
 )
+
+// TunnelNetwork6 is reserved for the link between Open vSwitch and the node if tunnels are over IPv6. It is a part of the IPv6 masquerade subnet, of which only
+// fd69::5 has another purpose.
+var TunnelNetwork6 = netip.MustParsePrefix("fd69::/126")
+
+// GeneveOverhead returns the overhead of a pod's packet in a tunnel in bytes: Ethernet 14, IPv4 20 or IPv6 40, UDP 8, Geneve 8, and OVN's option 8.
+func GeneveOverhead(ipv6 bool) int {
+	if ipv6 {
+		return 78
+	}
+	return 58
+}
+
+// TunnelAddress returns the address to which other nodes send Geneve packets: the first internal one of the node in an IP family. It is invalid if the node has
+// none.
+func TunnelAddress(n *corev1.Node, ipv6 bool) netip.Addr {
+	for _, a := range n.Status.Addresses {
+		if a.Type != corev1.NodeInternalIP {
+			continue
+		}
+		if at, err := netip.ParseAddr(a.Address); err == nil && at.Unmap().Is6() == ipv6 {
+			return at.Unmap()
+		}
+	}
+	return netip.Addr{}
+}
 
 // Switch returns the name of a node's logical switch.
 func Switch(node string) string { return node }
@@ -50,7 +76,7 @@ func ManagementAddress(block netip.Prefix) netip.Prefix {
 }
 
 // MAC returns the hardware address for an IP address: 0a:58 followed by the IPv4 address, or by four bytes of the SHA-256 of the text of an IPv6 address, as
-// in OVN-Kubernetes. A port with addresses of both families has that of its IPv4 address.
+// in OVN-Kubernetes. A port with addresses of both families has that of its first address.
 func MAC(address netip.Addr) net.HardwareAddr {
 	address = address.Unmap()
 	if address.Is4() {

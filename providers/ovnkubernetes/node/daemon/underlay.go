@@ -3,6 +3,7 @@ package daemon
 import (
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // TunnelBridge is the bridge whose local port has the tunnel endpoint's address with the userspace datapath.
@@ -19,6 +20,7 @@ func Underlay(c config.Config) (ovs.Underlay, bool, error) {
 		userspace = !kernel
 	}
 	return ovs.Underlay{
-		Namespace: c.Directories.SwitchNamespace, Bridge: TunnelBridge, Node: c.TunnelAddress, Ports: []uint16{c.TunnelPort}, ProcSys: c.Directories.ProcSys,
+		Namespace: c.Directories.SwitchNamespace, Bridge: TunnelBridge, Node: c.TunnelAddress, Ports: []uint16{c.TunnelPort}, Pair6: topology.TunnelNetwork6,
+		ProcSys: c.Directories.ProcSys,
 	}, userspace, nil
 }

@@ -329,12 +329,12 @@ func (s *state) mtuProblem() error {
 	if err != nil {
 		return fmt.Errorf("read the MTU of %s: %w", topology.ManagementLink, err)
 	}
-	return fits(link.Attrs().MTU, s.ESP)
+	return fits(link.Attrs().MTU, s.ESP, topology.GeneveOverhead(s.Config.TunnelAddress.Is6()))
 }
 
-// fits returns an error if an ESP implementation does not carry the packets of pods with an MTU.
-func fits(mtu int, esp ESP) error {
-	limit := esp.MaxPacket() - topology.GeneveOverhead
+// fits returns an error if an ESP implementation does not carry the packets of pods with an MTU in tunnels with an overhead.
+func fits(mtu int, esp ESP, overhead int) error {
+	limit := esp.MaxPacket() - overhead
 	if esp.MaxPacket() == 0 || mtu <= limit {
 		return nil
 	}

@@ -2,6 +2,7 @@ package ipsec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // table is the nftables table that drops unencrypted packets.
@@ -20,15 +22,24 @@ func cleartextRules(phase agentconfig.Phase, address netip.Addr, port uint16, c 
 	if phase != agentconfig.PhaseRequire {
 		return nil
 	}
+	ip, inside := familyOf(address), ovs.Underlay{Node: address, Pair6: topology.TunnelNetwork6}.TunnelAddress()
 	return map[string][]string{
-		"arriving": {knftables.Concat("iifname != lo", "iifname !=", ovs.UnderlayLink, c.arrivesClear, "ip daddr", address, "udp dport", port, "counter drop")},
-		"leaving":  {knftables.Concat("oifname != lo", "oifname !=", ovs.UnderlayLink, c.leavesClear, "ip saddr {", address, ",", ovs.TunnelAddress(), "} udp dport", port, "counter drop")},
+		"arriving": {knftables.Concat("iifname != lo", "iifname !=", ovs.UnderlayLink, c.arrivesClear, ip, "daddr", address, "udp dport", port, "counter drop")},
+		"leaving":  {knftables.Concat("oifname != lo", "oifname !=", ovs.UnderlayLink, c.leavesClear, ip, "saddr {", address, ",", inside, "} udp dport", port, "counter drop")},
 	}
+}
+
+// familyOf returns the nftables family of an address, which is also its name in rules.
+func familyOf(address netip.Addr) knftables.Family {
+	if address.Is6() {
+		return knftables.IPv6Family
+	}
+	return knftables.IPv4Family
 }
 
 // BlockCleartext drops unencrypted tunnel packets if a phase requires it, and otherwise removes the rules.
 func BlockCleartext(ctx context.Context, phase agentconfig.Phase, address netip.Addr, port uint16, e ESP) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
+	nft, err := knftables.New(familyOf(address), table)
 	if err != nil {
 		return fmt.Errorf("use nftables: %w", err)
 	}
@@ -73,17 +84,20 @@ func written(ctx context.Context, nft knftables.Interface, sum string) bool {
 	return true
 }
 
-// UnblockCleartext removes the rules.
+// UnblockCleartext removes the rules of both families.
 func UnblockCleartext(ctx context.Context) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
-	if err != nil {
-		return fmt.Errorf("use nftables: %w", err)
+	var errs []error
+	for _, family := range []knftables.Family{knftables.IPv4Family, knftables.IPv6Family} {
+		nft, err := knftables.New(family, table)
+		if err != nil {
+			return fmt.Errorf("use nftables: %w", err)
+		}
+		tx := nft.NewTransaction()
+		tx.Add(&knftables.Table{})
+		tx.Delete(&knftables.Table{})
+		if err := nft.Run(ctx, tx); err != nil {
+			errs = append(errs, fmt.Errorf("remove the rules of table %s: %w", table, err))
+		}
 	}
-	tx := nft.NewTransaction()
-	tx.Add(&knftables.Table{})
-	tx.Delete(&knftables.Table{})
-	if err := nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("remove the rules of table %s: %w", table, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 func address(text string) netip.Addr { return netip.MustParseAddr(text) }
@@ -163,16 +164,19 @@ func TestUnencryptedPacketsAreDroppedWhenEncryptionIsRequired(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		esp               ESP
+		address           string
 		arriving, leaving string
 	}{
-		{&userspace{}, `iifname != lo iifname != ovs-underlay iifname != "ipsec*" ip daddr 192.0.2.1 udp dport 6081 counter drop`,
+		{&userspace{}, "2001:db8::1", `iifname != lo iifname != ovs-underlay iifname != "ipsec*" ip6 daddr 2001:db8::1 udp dport 6081 counter drop`,
+			`oifname != lo oifname != ovs-underlay oifname != "ipsec*" ip6 saddr { 2001:db8::1 , fd69::1 } udp dport 6081 counter drop`},
+		{&userspace{}, "192.0.2.1", `iifname != lo iifname != ovs-underlay iifname != "ipsec*" ip daddr 192.0.2.1 udp dport 6081 counter drop`,
 			`oifname != lo oifname != ovs-underlay oifname != "ipsec*" ip saddr { 192.0.2.1 , 169.254.100.1 } udp dport 6081 counter drop`},
-		{kernel{}, `iifname != lo iifname != ovs-underlay meta secpath missing ip daddr 192.0.2.1 udp dport 6081 counter drop`,
+		{kernel{}, "192.0.2.1", `iifname != lo iifname != ovs-underlay meta secpath missing ip daddr 192.0.2.1 udp dport 6081 counter drop`,
 			`oifname != lo oifname != ovs-underlay rt ipsec missing ip saddr { 192.0.2.1 , 169.254.100.1 } udp dport 6081 counter drop`},
 	} {
 		want := map[string][]string{"arriving": {tc.arriving}, "leaving": {tc.leaving}}
-		if diff := cmp.Diff(want, cleartextRules(agentconfig.PhaseRequire, address("192.0.2.1"), 6081, tc.esp.conditions())); diff != "" {
-			t.Errorf("%s: %s", tc.esp.Name(), diff)
+		if diff := cmp.Diff(want, cleartextRules(agentconfig.PhaseRequire, address(tc.address), 6081, tc.esp.conditions())); diff != "" {
+			t.Errorf("%s, %s: %s", tc.esp.Name(), tc.address, diff)
 		}
 	}
 }
@@ -225,16 +229,19 @@ func TestCharonLoadsThePluginsOfTheESPMode(t *testing.T) {
 func TestPacketsThatESPCannotCarryAreReported(t *testing.T) {
 	for _, row := range []struct {
 		why  string
+		six  bool
 		mtu  int
 		esp  ESP
 		want string
 	}{
-		{"charon reads 1,400 bytes, of which Geneve needs 58", 1342, &userspace{}, ""},
-		{"one byte more", 1343, &userspace{}, "pods have an MTU of 1343 bytes, and larger packets than 1342 bytes to and from other nodes are lost"},
-		{"jumbo frames do not help", 8854, &userspace{}, "lower spec.defaultNetwork.ovnKubernetesConfig.mtu to 1342 by spec.migration.mtu"},
-		{"the kernel is limited by its links only", 8854, kernel{}, ""},
+		{"charon reads 1,400 bytes, of which Geneve needs 58", false, 1342, &userspace{}, ""},
+		{"one byte more", false, 1343, &userspace{}, "pods have an MTU of 1343 bytes, and larger packets than 1342 bytes to and from other nodes are lost"},
+		{"jumbo frames do not help", false, 8854, &userspace{}, "lower spec.defaultNetwork.ovnKubernetesConfig.mtu to 1342 by spec.migration.mtu"},
+		{"over IPv6 Geneve needs 78", true, 1322, &userspace{}, ""},
+		{"one byte more over IPv6", true, 1323, &userspace{}, "larger packets than 1322 bytes"},
+		{"the kernel is limited by its links only", false, 8854, kernel{}, ""},
 	} {
-		if err := fits(row.mtu, row.esp); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+		if err := fits(row.mtu, row.esp, topology.GeneveOverhead(row.six)); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v", row.why, err)
 		}
 	}

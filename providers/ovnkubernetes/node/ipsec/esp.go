@@ -19,7 +19,7 @@ import (
 type ESP interface {
 	// Name is "kernel" or "userspace".
 	Name() string
-	// Overhead is the maximum overhead over IPv4 in bytes.
+	// Overhead is the maximum overhead in bytes.
 	Overhead() int
 	// MaxPacket is the maximum size in bytes of a packet between nodes before it is encrypted; 0 means that only the links limit it.
 	MaxPacket() int

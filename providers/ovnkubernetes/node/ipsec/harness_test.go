@@ -70,6 +70,8 @@ type cluster struct {
 	authority atomic.Pointer[certs.CA]
 	caFile    string
 	signed    atomic.Int64
+	// six is true if nodes have IPv6 addresses.
+	six bool
 }
 
 // machine is a node.
@@ -86,8 +88,14 @@ type machine struct {
 // newCluster starts an API server with a signer, and adds nodes on which no agent runs yet.
 func newCluster(t *testing.T, names ...string) *cluster {
 	t.Helper()
+	return newClusterOf(t, false, names...)
+}
+
+// newClusterOf is newCluster with nodes that have IPv6 addresses, if six is true.
+func newClusterOf(t *testing.T, six bool, names ...string) *cluster {
+	t.Helper()
 	goroutines.DumpAfter(t, 5*time.Minute)
-	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), caFile: filepath.Join(t.TempDir(), "ca-bundle.crt")}
+	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), caFile: filepath.Join(t.TempDir(), "ca-bundle.crt"), six: six}
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentconfig.Namespace}})
 	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount}})
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "ipsec"}, Rules: []rbacv1.PolicyRule{
@@ -180,7 +188,7 @@ func (c *cluster) answer(ctx context.Context, csr *certificatesv1.CertificateSig
 // node adds a node.
 func (c *cluster) node(name string) *machine {
 	c.t.Helper()
-	m := &machine{cluster: c, name: name, address: netip.AddrFrom4([4]byte{192, 0, 2, byte(len(c.nodes) + 1)}), dir: c.t.TempDir(), at: netns.New(c.t, name)}
+	m := &machine{cluster: c, name: name, address: c.address(byte(len(c.nodes) + 1)), dir: c.t.TempDir(), at: netns.New(c.t, name)}
 	c.nodes = append(c.nodes, m)
 	c.connect(m.at, name, m.address)
 	nodetest.ForwardAPI(c.t, m.at, c.api.Config.Host)
@@ -210,8 +218,16 @@ func (c *cluster) connect(at netns.Namespace, name string, address netip.Addr) {
 	c.t.Helper()
 	c.link.Run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", at.Name)
 	c.link.Run("ip", "link", "set", name, "master", "sw0", "up")
-	at.Run("ip", "address", "add", address.String()+"/24", "dev", "eth0")
+	at.Run("ip", "address", "add", netip.PrefixFrom(address, address.BitLen()-8).String(), "dev", "eth0", "nodad")
 	at.Run("ip", "link", "set", "eth0", "up")
+}
+
+// address returns the i-th address of the link.
+func (c *cluster) address(i byte) netip.Addr {
+	if c.six {
+		return netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 15: i})
+	}
+	return netip.AddrFrom4([4]byte{192, 0, 2, i})
 }
 
 func (m *machine) write(name, content string) {
@@ -288,6 +304,11 @@ func send(t *testing.T, from, to *machine) *nodetest.Flow {
 // capture counts the packets on the link that have a secret in the clear, and those of ESP.
 type capture struct{ clear, encrypted atomic.Int64 }
 
+// toOrFrom reports whether a UDP header has a port.
+func toOrFrom(header []byte, port uint16) bool {
+	return binary.BigEndian.Uint16(header) == port || binary.BigEndian.Uint16(header[2:]) == port
+}
+
 // capture captures what the link carries to and from a node.
 func (m *machine) capture() *capture {
 	m.t.Helper()
@@ -326,7 +347,7 @@ func (m *machine) capture() *capture {
 			switch frame := string(buffer[:n]); {
 			case strings.Contains(frame, secret):
 				c.clear.Add(1)
-			case n > 42 && (binary.BigEndian.Uint16(buffer[34:]) == 4500 || binary.BigEndian.Uint16(buffer[36:]) == 4500):
+			case n > 62 && (toOrFrom(buffer[34:], 4500) || toOrFrom(buffer[54:], 4500)): // after the header of IPv4 or IPv6
 				c.encrypted.Add(1)
 			}
 		}

@@ -162,6 +162,65 @@ func TestTunnelsAreEncryptedInPhases(t *testing.T) {
 	}
 }
 
+// TestTunnelsOverIPv6AreEncrypted turns IPsec on and off between IPv6 addresses of nodes.
+func TestTunnelsOverIPv6AreEncrypted(t *testing.T) {
+	c := newClusterOf(t, true, "node1", "node2")
+	a, b := c.nodes[0], c.nodes[1]
+	link := a.capture()
+	forth, back := send(t, a, b), send(t, b, a)
+	for _, m := range c.nodes {
+		m.write("phase", string(agentconfig.PhaseAccept))
+		m.start()
+	}
+	c.settled(agentconfig.PhaseAccept)
+	c.phase(agentconfig.PhaseRequire)
+	clear, encrypted, count := link.clear.Load(), link.encrypted.Load(), forth.Count()
+	eventually.Holds(t, "packets arrive", func() (string, bool) { return "", forth.Count() > count+200 && back.Count() > count+200 })
+	if n := link.clear.Load() - clear; n > 0 {
+		t.Errorf("%d packets are in the clear", n)
+	}
+	if n := link.encrypted.Load() - encrypted; n < 200 {
+		t.Errorf("%d packets of ESP are on the link", n)
+	}
+	if r, err := a.report(); err != nil || r.ESP != "userspace" || r.Overhead != 93 {
+		t.Errorf("the report is %+v, %v", r, err)
+	}
+
+	stranger := netns.New(t, "stranger")
+	c.connect(stranger, "stranger", c.address(99))
+	forged := nodetest.DialUDP(t, stranger, netip.AddrPortFrom(b.address, port))
+	for i := range 50 {
+		// Numbers that the flow does not have.
+		if _, err := forged.Write([]byte{1, 0, 0, 0, 0, 0, byte(i), 0, 'x'}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually.Holds(t, "packets in the clear are dropped", func() (string, bool) {
+		out := b.at.Run("nft", "list", "table", "ip6", "ovn-ipsec")
+		return out, strings.Contains(out, "packets 50 ")
+	})
+	if n := forth.Foreign(); n > 0 {
+		t.Errorf("%d packets in the clear are accepted from a node without keys", n)
+	}
+	for name, f := range map[string]*nodetest.Flow{"from node1": forth, "from node2": back} {
+		if n, gap := f.Lost(t); n > 0 {
+			t.Errorf("%d packets %s are lost; the longest gap is %s", n, name, gap)
+		}
+	}
+
+	c.phase(agentconfig.PhaseAccept)
+	c.phase(agentconfig.PhasePlain)
+	for _, m := range c.nodes {
+		m.agent.Stop(t)
+	}
+	if out := a.at.Run("ip", "-6", "rule"); strings.Contains(out, "6081") {
+		t.Errorf("routing rules are left: %s", out)
+	}
+	if out := a.at.Run("nft", "list", "tables"); strings.Contains(out, "ovn-ipsec") {
+		t.Errorf("rules are left: %s", out)
+	}
+}
+
 // oneAssociation waits until nodes have one association with each peer: those that another one replaces are removed ten seconds later.
 func (c *cluster) oneAssociation() {
 	c.t.Helper()

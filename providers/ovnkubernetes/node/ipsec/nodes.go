@@ -20,14 +20,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/cluster-network-operator/cno/internal/host/durable"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// Peers returns all nodes except self with their tunnel endpoints, the first internal IPv4 addresses, sorted by name. It omits a node without one. If two
-// nodes have the same address it omits both, since the address determines the keys, and returns an error.
+// Peers returns all nodes except self with their tunnel endpoints, in the IP family of the node's own one, sorted by name. It omits a node without one. If
+// two nodes have the same address it omits both, since the address determines the keys, and returns an error.
 func Peers(nodes []*corev1.Node, self string, own netip.Addr) ([]Peer, error) {
 	claims := map[netip.Addr][]string{own: {self}}
 	for _, n := range nodes {
-		if at := addressOf(n); n.Name != self && at.IsValid() {
+		if at := topology.TunnelAddress(n, own.Is6()); n.Name != self && at.IsValid() {
 			claims[at] = append(claims[at], n.Name)
 		}
 	}
@@ -45,18 +46,6 @@ func Peers(nodes []*corev1.Node, self string, own netip.Addr) ([]Peer, error) {
 	slices.SortFunc(out, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return out, errors.Join(errs...)
-}
-
-func addressOf(n *corev1.Node) netip.Addr {
-	for _, a := range n.Status.Addresses {
-		if a.Type != corev1.NodeInternalIP {
-			continue
-		}
-		if at, err := netip.ParseAddr(a.Address); err == nil && at.Is4() {
-			return at
-		}
-	}
-	return netip.Addr{}
 }
 
 // nodes are the watched Nodes.
@@ -82,7 +71,7 @@ func newNodes(client kubernetes.Interface, changed func()) *nodes {
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { changed() }, DeleteFunc: func(any) { changed() },
 			UpdateFunc: func(before, after any) {
-				if addressOf(before.(*corev1.Node)) != addressOf(after.(*corev1.Node)) { //nolint:forcetypeassert // the informer has no other objects
+				if !slices.Equal(before.(*corev1.Node).Status.Addresses, after.(*corev1.Node).Status.Addresses) { //nolint:forcetypeassert // the informer has no other objects
 					changed()
 				}
 			},

@@ -12,7 +12,7 @@ import (
 
 // Remove removes the remains of the agent from the node. The agent must not be running.
 func Remove(ctx context.Context, c config.Config) error {
-	errs := []error{UnblockCleartext(ctx), (&userspace{address: c.TunnelAddress, port: c.TunnelPort}).remove()}
+	errs := []error{UnblockCleartext(ctx), (&userspace{}).remove()}
 	certificate, key, pending := Identity("", c).Files()
 	for _, f := range []string{certificate, key, pending, filepath.Join(c.Directories.State, "ipsec-peers.json")} {
 		if err := os.Remove(f); !errors.Is(err, fs.ErrNotExist) {

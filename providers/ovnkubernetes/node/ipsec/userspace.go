@@ -27,12 +27,15 @@ const (
 	routeTable, rulePriority = 6081, 6081
 	// unusedTable has the routes that charon adds. unusedPriority is the priority of its rule: after the rules of the kernel, of which the last is 32767.
 	unusedTable, unusedPriority = 6082, 40000
-	// minMTU is the minimum MTU of IPv4.
-	minMTU = 576
+	// minMTU and minMTU6 are the minimum MTUs of IPv4 and IPv6.
+	minMTU, minMTU6 = 576, 1280
 )
 
-// linkAddress is an address of the interface that no packet has. It is link-local.
+// linkAddress is an IPv4 address of the interface that no packet has. It is link-local.
 var linkAddress = netip.MustParsePrefix("169.254.100.5/32")
+
+// removedAddress is the address of dropCachedRoutes. It is link-local.
+var removedAddress = netip.MustParsePrefix("fe80::6081/128")
 
 // userspace is charon's own ESP: charon reads packets from an interface that it creates, and writes decrypted ones to it. All fields except pid are required.
 type userspace struct {
@@ -46,7 +49,7 @@ type userspace struct {
 }
 
 func (*userspace) Name() string      { return "userspace" }
-func (*userspace) Overhead() int     { return agentconfig.UserspaceESPOverhead }
+func (u *userspace) Overhead() int   { return agentconfig.UserspaceESPOverhead(u.address.Is6()) }
 func (*userspace) MaxPacket() int    { return agentconfig.UserspaceESPPacket }
 func (*userspace) Transport() bool   { return false }
 func (*userspace) plugins() []string { return []string{"kernel-libipsec"} }
@@ -66,22 +69,60 @@ func (u *userspace) direct(_ context.Context, to []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if want := min(agentconfig.UserspaceESPPacket, max(minMTU, mtu-agentconfig.UserspaceESPOverhead)); link.Attrs().MTU != want {
+	least := minMTU
+	if u.address.Is6() {
+		least = minMTU6
+	}
+	if want := min(u.MaxPacket(), max(least, mtu-u.Overhead())); link.Attrs().MTU != want {
 		if err := netlink.LinkSetMTU(link, want); err != nil {
 			return fmt.Errorf("set the MTU of %s: %w", link.Attrs().Name, err)
 		}
 	}
-	// Packets arrive here although their senders are reached through another interface. The kernel always drops them on an interface without an address.
+	if err := u.admit(link); err != nil {
+		return err
+	}
+	routed, err := u.route(link, to)
+	if err != nil {
+		return err
+	}
+	ruled, err := u.rule()
+	if err != nil {
+		return err
+	}
+	if u.address.Is6() && (routed || ruled) {
+		return dropCachedRoutes(link)
+	}
+	return nil
+}
+
+// dropCachedRoutes has the kernel look up IPv6 routes again. Those that sockets and tunnels have cached are not affected by changes of rules and of other tables,
+// in contrast to IPv4, but become invalid when an address is removed.
+func dropCachedRoutes(link netlink.Link) error {
+	address := &netlink.Addr{IPNet: netaddr.IPNet(removedAddress), Flags: unix.IFA_F_NODAD}
+	if err := errors.Join(netlink.AddrReplace(link, address), netlink.AddrDel(link, address)); err != nil {
+		return fmt.Errorf("drop cached routes: %w", err)
+	}
+	return nil
+}
+
+// admit has the kernel accept decrypted packets, which arrive on the interface although their senders are reached through another one. For IPv4 it drops them
+// on an interface without an address.
+func (u *userspace) admit(link netlink.Link) error {
+	if u.address.Is6() {
+		return sysctl.Set(u.procSys, "net/ipv6/conf/"+link.Attrs().Name+"/disable_ipv6", "0")
+	}
 	if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(linkAddress), Scope: unix.RT_SCOPE_LINK}); err != nil {
 		return fmt.Errorf("set the address of %s: %w", link.Attrs().Name, err)
 	}
-	if err := sysctl.Set(u.procSys, "net/ipv4/conf/"+link.Attrs().Name+"/rp_filter", "2"); err != nil {
-		return err
+	return sysctl.Set(u.procSys, "net/ipv4/conf/"+link.Attrs().Name+"/rp_filter", "2")
+}
+
+// family returns the IP family of tunnels in the notation of netlink.
+func (u *userspace) family() int {
+	if u.address.Is6() {
+		return netlink.FAMILY_V6
 	}
-	if err := u.route(link, to); err != nil {
-		return err
-	}
-	return u.rule()
+	return netlink.FAMILY_V4
 }
 
 // link returns the interface of charon, whose name is in the kernel's information on charon's open files.
@@ -108,13 +149,13 @@ func (u *userspace) link() (netlink.Link, error) {
 	return nil, errors.New("charon has no interface for packets to encrypt yet")
 }
 
-// route reconciles the routes in the table with the given peers.
-func (u *userspace) route(link netlink.Link, to []netip.Addr) error {
+// route reconciles the routes in the table with the given peers. It reports whether it changed any.
+func (u *userspace) route(link netlink.Link, to []netip.Addr) (changed bool, err error) {
 	existing, err := netlinkdump.All(func() ([]netlink.Route, error) {
-		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: routeTable}, netlink.RT_FILTER_TABLE)
+		return netlink.RouteListFiltered(u.family(), &netlink.Route{Table: routeTable}, netlink.RT_FILTER_TABLE)
 	})
 	if err != nil {
-		return fmt.Errorf("list routes of encrypted packets: %w", err)
+		return false, fmt.Errorf("list routes of encrypted packets: %w", err)
 	}
 	wanted := map[netip.Addr]bool{}
 	for _, a := range to {
@@ -132,25 +173,27 @@ func (u *userspace) route(link netlink.Link, to []netip.Addr) error {
 			continue
 		}
 		if !ok || !wanted[at] {
+			changed = true
 			errs = append(errs, netlink.RouteDel(&r))
 		}
 	}
 	for at := range wanted {
+		changed = true
 		errs = append(errs, netlink.RouteReplace(&netlink.Route{
 			LinkIndex: link.Attrs().Index, Dst: netaddr.IPNet(netip.PrefixFrom(at, at.BitLen())), Src: u.address.AsSlice(), Table: routeTable, Scope: netlink.SCOPE_LINK,
 		}))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("write routes of encrypted packets: %w", err)
+		return changed, fmt.Errorf("write routes of encrypted packets: %w", err)
 	}
-	return nil
+	return changed, nil
 }
 
-// rule adds the rule that directs packets to the port to the table.
-func (u *userspace) rule() error {
-	existing, err := u.rules(routeTable)
+// rule adds the rule that directs packets to the port to the table. It reports whether it changed any.
+func (u *userspace) rule() (changed bool, err error) {
+	existing, err := rules(u.family(), routeTable)
 	if err != nil {
-		return err
+		return false, err
 	}
 	want := u.desiredRule()
 	present := false
@@ -159,28 +202,29 @@ func (u *userspace) rule() error {
 			present = true
 			continue
 		}
+		changed = true
 		if err := netlink.RuleDel(&r); err != nil {
-			return fmt.Errorf("remove the routing rule of another port: %w", err)
+			return changed, fmt.Errorf("remove the routing rule of another port: %w", err)
 		}
 	}
 	if present {
-		return nil
+		return changed, nil
 	}
 	if err := netlink.RuleAdd(want); err != nil {
-		return fmt.Errorf("add the routing rule of encrypted packets: %w", err)
+		return true, fmt.Errorf("add the routing rule of encrypted packets: %w", err)
 	}
-	return nil
+	return true, nil
 }
 
 func (u *userspace) desiredRule() *netlink.Rule {
 	r := netlink.NewRule()
-	r.Priority, r.Table, r.IPProto, r.Dport, r.Family = rulePriority, routeTable, unix.IPPROTO_UDP, netlink.NewRulePortRange(u.port, u.port), netlink.FAMILY_V4
+	r.Priority, r.Table, r.IPProto, r.Dport, r.Family = rulePriority, routeTable, unix.IPPROTO_UDP, netlink.NewRulePortRange(u.port, u.port), u.family()
 	return r
 }
 
-// rules returns the rules that use the given tables.
-func (u *userspace) rules(tables ...int) ([]netlink.Rule, error) {
-	all, err := netlinkdump.All(func() ([]netlink.Rule, error) { return netlink.RuleList(netlink.FAMILY_V4) })
+// rules returns the rules of an IP family that use the given tables.
+func rules(family int, tables ...int) ([]netlink.Rule, error) {
+	all, err := netlinkdump.All(func() ([]netlink.Rule, error) { return netlink.RuleList(family) })
 	if err != nil {
 		return nil, fmt.Errorf("list routing rules: %w", err)
 	}
@@ -194,11 +238,14 @@ func (u *userspace) rules(tables ...int) ([]netlink.Rule, error) {
 }
 
 // remove implements ESP. The kernel removes the routes with charon's interface.
-func (u *userspace) remove() error {
-	existing, err := u.rules(routeTable, unusedTable)
-	errs := []error{err}
-	for _, r := range existing {
-		errs = append(errs, netlink.RuleDel(&r))
+func (*userspace) remove() error {
+	var errs []error
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		existing, err := rules(family, routeTable, unusedTable)
+		errs = append(errs, err)
+		for _, r := range existing {
+			errs = append(errs, netlink.RuleDel(&r))
+		}
 	}
 	return errors.Join(errs...)
 }
