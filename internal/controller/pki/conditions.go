@@ -19,6 +19,8 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -108,17 +110,9 @@ func (c *Controller) recordEvents(pki *networkv1.OperatorPKI, recorded ...event)
 		if h.warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.Events.Eventf(subject, nil, kind, h.reason, "Reconcile", "%s", noteOf(h.message))
+		c.Events.Eventf(subject, nil, kind, h.reason, eventaction.Of("Reconcile", h.message), "%s", phrase.Note(h.message))
 		c.Log.Info(h.message, "namespace", pki.Namespace, "name", pki.Name, "reason", h.reason)
 	}
-}
-
-// maxNote is the maximum length of an event's note in bytes; the API server allows 1024.
-const maxNote = 1000
-
-// noteOf truncates a message for an event at a character boundary.
-func noteOf(message string) string {
-	return strings.ToValidUTF8(message[:min(len(message), maxNote)], "")
 }
 
 // failures are the current failures of the cluster's own OperatorPKIs.
