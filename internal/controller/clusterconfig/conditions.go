@@ -59,7 +59,7 @@ func problemOf(v decision) problem {
 
 // condition returns the condition for Network.config. It has no generation, because the kind counts writes of the status, too.
 func condition(t problem) metav1.Condition {
-	c := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: status.AsExpected}
+	c := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: status.AsExpected, Message: "Network.operator.openshift.io/cluster has the same values"}
 	if t != (problem{}) {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, truncate(t.message)
 	}

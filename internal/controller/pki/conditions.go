@@ -65,7 +65,7 @@ func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p 
 
 // conditions returns the conditions Ready and Rotating; the latter is nil if there is no plan.
 func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
-	ready = &metav1.Condition{Type: networkv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected"}
+	ready = &metav1.Condition{Type: networkv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "The CA and the certificate are valid"}
 	if failure != nil {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "PKIError", failure.Error()
 		if isNameTaken(failure) {
@@ -75,7 +75,7 @@ func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
 	if p == nil {
 		return ready, nil
 	}
-	rotating = &metav1.Condition{Type: networkv1.ConditionRotating, Status: metav1.ConditionFalse, Reason: "AsExpected"}
+	rotating = &metav1.Condition{Type: networkv1.ConditionRotating, Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "One CA is trusted"}
 	switch {
 	case p.Successor != nil:
 		rotating.Status, rotating.Reason = metav1.ConditionTrue, "SuccessorTrusted"
