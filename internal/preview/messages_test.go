@@ -40,9 +40,9 @@ var inUse = running("Flannel", "10.244.0.0/16, hostPrefix: 24", "10.96.0.0/16")
 // clusters are those that the mistakes are made in, by the heading of their part of the page.
 func clusters() []cluster {
 	return []cluster{
-		{"Any network, and Flannel", inUse, mistakes()},
-		{"OVN-Kubernetes", running("OVNKubernetes", "10.128.0.0/14, hostPrefix: 23", "172.30.0.0/16"), mistakesOfOVN()},
-		{"OpenShift SDN", running("OpenShiftSDN", "10.128.0.0/14, hostPrefix: 23", "172.30.0.0/16"), mistakesOfSDN()},
+		{"Any network, and Flannel", inUse, mistakes(), nil},
+		{"OVN-Kubernetes", running("OVNKubernetes", "10.128.0.0/14, hostPrefix: 23", "172.30.0.0/16"), mistakesOfOVN(), eventsOfOVN()},
+		{"OpenShift SDN", running("OpenShiftSDN", "10.128.0.0/14, hostPrefix: 23", "172.30.0.0/16"), mistakesOfSDN(), eventsOfSDN()},
 	}
 }
 
@@ -50,6 +50,8 @@ func clusters() []cluster {
 type cluster struct {
 	heading, inUse string
 	mistakes       []mistake
+	// events are those by which programs of the network report problems while it runs.
+	events []event
 }
 
 // running returns a Network.
@@ -124,6 +126,9 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 			for _, m := range c.mistakes {
 				where, message := u.make(m)
 				fmt.Fprintf(&shown, "\n### %s%s\n\n```text\n%s\n```\n\n%s:\n\n```text\n%s\n```\n", strings.ToUpper(m.what[:1]), m.what[1:], m.edit, where, message)
+			}
+			if len(c.events) > 0 {
+				fmt.Fprintf(&shown, "\n### Events of %s\n\n%s", c.heading, table(c.events))
 			}
 		})
 	}
