@@ -12,6 +12,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/phrase"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // ConditionSynced is the type of the condition that Network/cluster matches NetworkConfig/default.
@@ -60,6 +61,7 @@ func Synced(errs field.ErrorList, network *operatorv1.Network, differences []str
 	default:
 		condition.Status = osv1.ConditionTrue
 		condition.Reason = ReasonAsExpected
+		condition.Message = "Network.operator.openshift.io/cluster has the same values"
 	}
 	return condition
 }
@@ -67,12 +69,12 @@ func Synced(errs field.ErrorList, network *operatorv1.Network, differences []str
 // Status returns the status of a NetworkConfig: the conditions and the version of the Network, which may be nil, and the
 // condition Synced, whose time of transition is now if its status has changed. It does not change its arguments.
 func Status(config *networkoperatorv1.NetworkConfig, network *operatorv1.Network, synced osv1.OperatorCondition, now time.Time) networkoperatorv1.NetworkConfigStatus {
-	status := networkoperatorv1.NetworkConfigStatus{ObservedGeneration: config.Generation}
+	out := networkoperatorv1.NetworkConfigStatus{ObservedGeneration: config.Generation}
 	if network != nil {
-		status.Version = network.Status.Version
+		out.Version = network.Status.Version
 		for _, condition := range network.Status.Conditions {
 			if condition.Type != ConditionSynced {
-				status.Conditions = append(status.Conditions, condition)
+				out.Conditions = append(out.Conditions, condition)
 			}
 		}
 	}
@@ -83,10 +85,10 @@ func Status(config *networkoperatorv1.NetworkConfig, network *operatorv1.Network
 				own.LastTransitionTime = condition.LastTransitionTime
 			}
 		}
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c osv1.OperatorCondition) bool { return c.Type == own.Type })
-		status.Conditions = append(status.Conditions, own)
+		out.Conditions = slices.DeleteFunc(out.Conditions, func(c osv1.OperatorCondition) bool { return c.Type == own.Type })
+		out.Conditions = append(out.Conditions, own)
 	}
-	return status
+	return out
 }
 
 // pending returns the conditions of kstatus if those of the Network do not apply: the Network does not match the
@@ -97,7 +99,7 @@ func pending(network *operatorv1.Network, synced osv1.OperatorCondition) []osv1.
 		if is {
 			c.Status = osv1.ConditionTrue
 		} else if conditionType != ready {
-			c.Reason, c.Message = ReasonAsExpected, ""
+			c.Reason, c.Message = ReasonAsExpected, status.Expected(conditionType)
 		}
 		return c
 	}

@@ -30,7 +30,7 @@ func TestSyncedHasTheWayOut(t *testing.T) {
 		want        osv1.OperatorCondition
 	}{
 		{"both agree", nil, &operatorv1.Network{}, nil, osv1.OperatorCondition{
-			Type: "Synced", Status: "True", Reason: "AsExpected"}},
+			Type: "Synced", Status: "True", Reason: "AsExpected", Message: "Network.operator.openshift.io/cluster has the same values"}},
 		{"an error comes before all else, since nothing was compared", invalid, nil, nil, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "InvalidNetworkConfig",
 			Message: "The configuration is invalid: spec.serviceNetwork: Required value: write one. Use 'kubectl edit networkconfig default' to fix it; until then the last valid one stays active"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -27,27 +28,54 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
 
-func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+func TestMain(m *testing.M) {
+	apitest.Main(m, apitest.Options{CRDs: apitest.ReadCRDs("api/crds/openshiftsdn")})
+}
 
 const page = "../../docs/messages.md"
 
-// inUse is the network of the cluster that the mistakes are made in.
-const inUse = `apiVersion: operator.openshift.io/v1
+// inUse is a Flannel network.
+var inUse = running("Flannel", "10.244.0.0/16, hostPrefix: 24", "10.96.0.0/16")
+
+// clusters are those that the mistakes are made in, by the heading of their part of the page.
+func clusters() []cluster {
+	return []cluster{
+		{"Any network, and Flannel", inUse, mistakes(), nil},
+		{"OVN-Kubernetes", running("OVNKubernetes", "10.128.0.0/14, hostPrefix: 23", "172.30.0.0/16"), mistakesOfOVN(), eventsOfOVN()},
+		{"OpenShift SDN", running("OpenShiftSDN", "10.128.0.0/14, hostPrefix: 23", "172.30.0.0/16"), mistakesOfSDN(), eventsOfSDN()},
+	}
+}
+
+// cluster is a cluster with a network that is in use.
+type cluster struct {
+	heading, inUse string
+	mistakes       []mistake
+	// events are those by which programs of the network report problems while it runs.
+	events []event
+}
+
+// running returns a Network.
+func running(networkType, pool, services string) string {
+	return `apiVersion: operator.openshift.io/v1
 kind: Network
 metadata: {name: cluster}
 spec:
-  clusterNetwork: [{cidr: 10.244.0.0/16, hostPrefix: 24}]
-  serviceNetwork: [10.96.0.0/16]
-  defaultNetwork: {type: Flannel}
+  clusterNetwork: [{cidr: ` + pool + `}]
+  serviceNetwork: [` + services + `]
+  defaultNetwork: {type: ` + networkType + `}
 `
+}
 
-// mistake is an edit of spec, and what the message must have: the field, the value, the error, and the way out.
+// mistake is an edit of spec, or another object, and what the message must have: the field, the value, the error, and the way out.
 type mistake struct {
 	what, edit string
 	// later is true for what the API server cannot decide: then the plan and the status report it.
 	later    bool
 	reported []string
 }
+
+// isObject reports whether the mistake is made in an object that users write beside the Network.
+func (m mistake) isObject() bool { return strings.HasPrefix(m.edit, "apiVersion: ") }
 
 func mistakes() []mistake {
 	raw := func(config string) string {
@@ -90,36 +118,19 @@ func mistakes() []mistake {
 // TestEveryErrorIsReportedWithTheWayOut makes each mistake with kubectl's request and with the plan. docs/messages.md shows what
 // the user reads.
 func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
-	c := newUser(t)
 	var shown strings.Builder
-	for _, m := range mistakes() {
-		refusal, planned := c.edit(m.edit), c.plan(m.edit)
-		message := planned
-		if !m.later {
-			if refusal == nil {
-				t.Errorf("%s: the API server takes it", m.what)
-				continue
+	for _, c := range clusters() {
+		t.Run(c.heading, func(t *testing.T) {
+			u := newUser(t, c.inUse)
+			fmt.Fprintf(&shown, "\n## %s\n", c.heading)
+			for _, m := range c.mistakes {
+				where, message := u.make(m)
+				fmt.Fprintf(&shown, "\n### %s%s\n\n```text\n%s\n```\n\n%s:\n\n```text\n%s\n```\n", strings.ToUpper(m.what[:1]), m.what[1:], m.edit, where, message)
 			}
-			message = refusal.Error()
-		}
-		for _, want := range m.reported {
-			if !strings.Contains(message, want) {
-				t.Errorf("%s: the message does not contain %q:\n%s", m.what, want, message)
+			if len(c.events) > 0 {
+				fmt.Fprintf(&shown, "\n### Events of %s\n\n%s", c.heading, table(c.events))
 			}
-		}
-		for _, garbage := range []string{"%!", "0x", "goroutine", "no value>", "{{"} {
-			if strings.Contains(message+planned, garbage) {
-				t.Errorf("%s: the message has %q:\n%s\n%s", m.what, garbage, message, planned)
-			}
-		}
-		if planned == "" {
-			t.Errorf("%s: the plan reports nothing", m.what)
-		}
-		where := "`kubectl apply`"
-		if m.later {
-			where = "`cno plan`, and the status"
-		}
-		fmt.Fprintf(&shown, "\n## %s%s\n\n```text\n%s\n```\n\n%s:\n\n```text\n%s\n```\n", strings.ToUpper(m.what[:1]), m.what[1:], m.edit, where, message)
+		})
 	}
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -136,19 +147,55 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 	}
 }
 
+// make makes a mistake, checks what is reported, and returns the message and the command that prints it.
+func (u user) make(m mistake) (where, message string) {
+	u.t.Helper()
+	where, planned := "`kubectl apply`", ""
+	if m.isObject() {
+		message = u.create(m.edit)
+	} else {
+		refusal := u.edit(m.edit)
+		planned = u.plan(m.edit)
+		switch {
+		case m.later:
+			where, message = "`cno plan`, and the status", planned
+		case refusal != nil:
+			message = refusal.Error()
+		}
+		if planned == "" {
+			u.t.Errorf("%s: the plan reports nothing", m.what)
+		}
+	}
+	if message == "" {
+		u.t.Errorf("%s: nothing refuses it", m.what)
+	}
+	for _, want := range m.reported {
+		if !strings.Contains(message, want) {
+			u.t.Errorf("%s: the message does not contain %q:\n%s", m.what, want, message)
+		}
+	}
+	for _, garbage := range []string{"%!", "0x", "goroutine", "no value>", "{{"} {
+		if strings.Contains(message+planned, garbage) {
+			u.t.Errorf("%s: the message has %q:\n%s\n%s", m.what, garbage, message, planned)
+		}
+	}
+	return where, message
+}
+
 // user edits the network of a cluster with admission policies.
 type user struct {
 	*apitest.Server
 	t        *testing.T
 	pipeline pipeline.Pipeline
+	inUse    string
 	network  *operatorv1.Network
 	state    preview.State
 }
 
-func newUser(t *testing.T) user {
+func newUser(t *testing.T, network string) user {
 	t.Helper()
-	u := user{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: &operatorv1.Network{}}
-	if err := yaml.Unmarshal([]byte(inUse), u.network); err != nil {
+	u := user{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, inUse: network, network: &operatorv1.Network{}}
+	if err := yaml.Unmarshal([]byte(network), u.network); err != nil {
 		t.Fatal(err)
 	}
 	known := facts.Cluster{Platform: "None", HostMTU: 1500, Interfaces: []string{"eth0", "eth1"}, ReleaseVersion: "v1", Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}}
@@ -196,11 +243,25 @@ func (u user) edit(edit string) error {
 	return err
 }
 
+// create is the response of the API server to an object of another kind than Network; empty if it is accepted.
+func (u user) create(object string) string {
+	u.t.Helper()
+	content := u.parse(object)
+	err := u.Client.Create(u.t.Context(), &unstructured.Unstructured{Object: content}, client.DryRunAll)
+	switch {
+	case err == nil:
+		return ""
+	case !apierrors.IsInvalid(err):
+		u.t.Fatal(err)
+	}
+	return err.Error()
+}
+
 // plan has the errors that the plan reports.
 func (u user) plan(edit string) string {
 	u.t.Helper()
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(inUse), &object); err != nil {
+	if err := yaml.Unmarshal([]byte(u.inUse), &object); err != nil {
 		u.t.Fatal(err)
 	}
 	spec, ok := object["spec"].(map[string]any)

@@ -15,6 +15,29 @@ const (
 	stalled     = "Stalled"
 )
 
+// Expected returns the message of a condition without findings. It has no numbers of nodes or pods, so that the status is not written when they change.
+func Expected(conditionType string) string {
+	switch {
+	case conditionType == ready:
+		return "The network works and matches its specification"
+	case conditionType == reconciling, strings.HasSuffix(conditionType, string(Progressing)):
+		return "No change is in progress"
+	case conditionType == stalled, strings.HasSuffix(conditionType, string(Degraded)):
+		return "No problem needs user action"
+	case strings.HasSuffix(conditionType, string(NotUpgradeable)):
+		return "Nothing prevents an upgrade"
+	case conditionType == string(Unavailable):
+		return "No component of the network is down"
+	default:
+		return "No critical workload of the component is down"
+	}
+}
+
+// IsAsExpected reports whether a condition reports nothing: neither a finding nor a note. Earlier operators left the message empty.
+func IsAsExpected(c osv1.OperatorCondition) bool {
+	return c.Reason == AsExpected && (c.Message == "" || c.Message == Expected(c.Type))
+}
+
 // condition returns the condition for findings of one effect; without findings it has the reason AsExpected. The reason is
 // that of the first finding, and the message contains all of them.
 func condition(component string, effect Effect, findings []Finding) osv1.OperatorCondition {
@@ -23,6 +46,7 @@ func condition(component string, effect Effect, findings []Finding) osv1.Operato
 		good, bad = bad, good
 	}
 	c := osv1.OperatorCondition{Type: component + string(effect), Status: good, Reason: AsExpected}
+	c.Message = Expected(c.Type)
 	if len(findings) > 0 {
 		c.Status, c.Reason, c.Message = bad, findings[0].Reason, message(findings)
 	}
@@ -87,8 +111,8 @@ func controllerConditions(findings []Finding) []osv1.OperatorCondition {
 // progress returns the conditions that kstatus defines. Ready means that the network matches the specification and works,
 // Stalled that user action is required.
 func progress(in Input, conditions []osv1.OperatorCondition, findings []Finding) []osv1.OperatorCondition {
-	all := osv1.OperatorCondition{Type: ready, Status: osv1.ConditionTrue, Reason: AsExpected}
-	moving := osv1.OperatorCondition{Type: reconciling, Status: osv1.ConditionFalse, Reason: AsExpected}
+	all := osv1.OperatorCondition{Type: ready, Status: osv1.ConditionTrue, Reason: AsExpected, Message: Expected(ready)}
+	moving := osv1.OperatorCondition{Type: reconciling, Status: osv1.ConditionFalse, Reason: AsExpected, Message: Expected(reconciling)}
 	for _, c := range conditions {
 		bad := osv1.ConditionTrue
 		switch Effect(c.Type) {
@@ -108,7 +132,7 @@ func progress(in Input, conditions []osv1.OperatorCondition, findings []Finding)
 	if !in.Applied && all.Status == osv1.ConditionTrue {
 		all.Status, all.Reason, all.Message = osv1.ConditionFalse, "NotApplied", "not everything that is wanted is applied"
 	}
-	stuck := osv1.OperatorCondition{Type: stalled, Status: osv1.ConditionFalse, Reason: AsExpected}
+	stuck := osv1.OperatorCondition{Type: stalled, Status: osv1.ConditionFalse, Reason: AsExpected, Message: Expected(stalled)}
 	var causes []Finding
 	for _, f := range affecting(findings, Degraded, ofNetwork) {
 		if f.Immediate {

@@ -55,10 +55,13 @@ func pod(name, node string, problem Problem, since time.Duration, detail string)
 	return Pod{Name: name, Node: node, Problem: problem, Detail: detail, Since: ago(since), Created: ago(since)}
 }
 
-// texts returns the conditions as text: type to status, reason and message.
+// texts returns the conditions as text: type to status, reason and message, without that of a condition that reports nothing.
 func texts(conditions []osv1.OperatorCondition) map[string]string {
 	got := map[string]string{}
 	for _, c := range conditions {
+		if IsAsExpected(c) {
+			c.Message = ""
+		}
 		got[c.Type] = strings.Join([]string{string(c.Status), c.Reason, c.Message}, " ")
 	}
 	return got
@@ -182,6 +185,37 @@ func TestEachStateHasItsConditions(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestConditionsThatReportNothingHaveAMessage, which kubectl describe and consoles show, and which has nothing that changes with nodes.
+func TestConditionsThatReportNothingHaveAMessage(t *testing.T) {
+	want := map[string]string{
+		"Available": "No component of the network is down", "Progressing": "No change is in progress", "Degraded": "No problem needs user action", "Upgradeable": "Nothing prevents an upgrade",
+		"Ready": "The network works and matches its specification", "Reconciling": "No change is in progress", "Stalled": "No problem needs user action",
+		"FlannelAvailable": "No critical workload of the component is down", "FlannelProgressing": "No change is in progress", "FlannelDegraded": "No problem needs user action",
+	}
+	in := Input{Now: now, Version: "v1", Applied: true, Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Previous: was(), Memory: settled("r1")}
+	got := map[string]string{}
+	for _, c := range Decide(in).Conditions {
+		got[c.Type] = c.Message
+		if !IsAsExpected(c) {
+			t.Errorf("%s reports something: %+v", c.Type, c)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for why, c := range map[string]osv1.OperatorCondition{
+		"a note":    {Type: "Available", Status: "True", Reason: AsExpected, Message: "1 of 3 nodes do not answer: a"},
+		"a finding": {Type: "Available", Status: "False", Reason: reasonDown, Message: "No component of the network is down"},
+	} {
+		if IsAsExpected(c) {
+			t.Errorf("%s counts as nothing", why)
+		}
+	}
+	if !IsAsExpected(osv1.OperatorCondition{Type: "Degraded", Status: "False", Reason: AsExpected}) {
+		t.Error("the condition of an earlier operator counts as a report")
 	}
 }
 

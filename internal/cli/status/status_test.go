@@ -108,7 +108,7 @@ func healthyCluster(changed ...osv1.OperatorCondition) *world {
 	n.Status.ObservedGeneration, n.Status.Version = 2, "v1"
 	for _, name := range []string{"", "Flannel", "KubeProxy"} {
 		for suffix, value := range map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False"} {
-			n.Status.Conditions = append(n.Status.Conditions, condition(name+suffix, value, "AsExpected", ""))
+			n.Status.Conditions = append(n.Status.Conditions, condition(name+suffix, value, decided.AsExpected, decided.Expected(name+suffix)))
 		}
 	}
 	n.Status.Conditions = append(n.Status.Conditions, condition("NodeMTUDegraded", "False", "AsExpected", ""), condition("Ready", "True", "AsExpected", ""))

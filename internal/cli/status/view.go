@@ -280,7 +280,7 @@ func row(name, prefix string, conditions []osv1.OperatorCondition, version strin
 		// Startup is less specific than the reason of Progressing.
 		if condition.Status == which.bad && (!problem || c.Reason == "Startup") {
 			c.Reason, c.Message, problem = condition.Reason, condition.Message, true
-		} else if condition.Message != "" && !problem {
+		} else if !decided.IsAsExpected(condition) && !problem {
 			c.Reason, c.Message = condition.Reason, condition.Message
 		}
 	}

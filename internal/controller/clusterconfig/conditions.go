@@ -30,8 +30,8 @@ const (
 	eventFollowed = "ClusterConfigFollowed"
 )
 
-// maxMessage and maxNote are the API server's limits for the message of a condition and the note of an event, in bytes.
-const maxMessage, maxNote = 32768, 1024
+// maxMessage is the API server's limit for the message of a condition, in bytes.
+const maxMessage = 32768
 
 // problem is the reason and message of a failed check; zero means no problem.
 type problem struct{ reason, message string }
@@ -59,9 +59,9 @@ func problemOf(v decision) problem {
 
 // condition returns the condition for Network.config. It has no generation, because the kind counts writes of the status, too.
 func condition(t problem) metav1.Condition {
-	c := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: status.AsExpected}
+	c := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: status.AsExpected, Message: "Network.operator.openshift.io/cluster has the same values"}
 	if t != (problem{}) {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, cut(t.message, maxMessage)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, truncate(t.message)
 	}
 	return c
 }
@@ -92,11 +92,12 @@ func rejectedByServer(err error) problem {
 	return problem{reasonInvalid, fmt.Sprintf("The cluster configuration is invalid (%v). Use 'kubectl edit network.config.openshift.io cluster' to fix.", err)}
 }
 
-func cut(text string, maxLength int) string {
-	if len(text) <= maxLength {
-		return text
+// truncate limits the message of a condition.
+func truncate(message string) string {
+	if len(message) <= maxMessage {
+		return message
 	}
-	return strings.ToValidUTF8(text[:maxLength-3], "") + "..."
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
 // followedMessage returns the message of the event after fields of Network.operator have changed.

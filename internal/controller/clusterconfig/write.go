@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
@@ -45,7 +47,7 @@ func (c *Controller) syncOperator(ctx context.Context, w *input) (problem, error
 		return problem{}, fmt.Errorf("apply network: %w", err)
 	}
 	c.Log.Info("applied Network.config/cluster to Network.operator/cluster", "fields", fields)
-	c.Events.Eventf(w.config, nil, corev1.EventTypeNormal, eventFollowed, "Reconcile", "%s", followedMessage(fields))
+	c.event(w.config, corev1.EventTypeNormal, eventFollowed, followedMessage(fields))
 	return problem{}, nil
 }
 
@@ -53,9 +55,14 @@ func (c *Controller) syncOperator(ctx context.Context, w *input) (problem, error
 func (c *Controller) recordProblem(config *configv1.Network, t problem) {
 	if t != c.reported && t != (problem{}) {
 		c.Log.Warn("the cluster configuration is not applied", "reason", t.reason, "message", t.message)
-		c.Events.Eventf(config, nil, corev1.EventTypeWarning, t.reason, "Reconcile", "%s", cut(t.message, maxNote))
+		c.event(config, corev1.EventTypeWarning, t.reason, t.message)
 	}
 	c.reported = t
+}
+
+// event records an event about Network.config.
+func (c *Controller) event(config *configv1.Network, kind, reason, text string) {
+	c.Events.Eventf(config, nil, kind, reason, eventaction.Of("Reconcile", text), "%s", phrase.Note(text))
 }
 
 // publish writes the status of Network.config if it differs. The kind has no status subresource.

@@ -103,7 +103,7 @@ func available(seen *observation) *metav1.Condition {
 	case !target:
 		c.Reason, c.Message = reasonNoTargets, "No target pods available"
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, status.AsExpected
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, status.AsExpected, "Sources and targets of connectivity checks are available"
 	}
 	return c
 }

@@ -23,7 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 	"github.com/cluster-network-operator/cno/internal/loop"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -46,9 +48,6 @@ const (
 	reasonSpec   = "UpdateInfrastructureSpecOrStatus"
 	reasonStatus = "UpdateInfrastructureStatus"
 )
-
-// maxNote is the API server's limit for the note of an event, in bytes.
-const maxNote = 1024
 
 // Controller synchronizes Infrastructure/cluster. All fields up to Log must be set.
 type Controller struct {
@@ -134,12 +133,8 @@ func (c *Controller) report(infra *configv1.Infrastructure, errs field.ErrorList
 		strings.Join(lines, "; "))
 	c.Board.Report(Name, degraded(reasonSync, message))
 	if message != c.lastMessage {
-		note := message
-		if len(note) > maxNote {
-			note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
-		}
 		c.Log.Warn("the specification of the infrastructure is not applied", "message", message)
-		c.Events.Eventf(infra, nil, corev1.EventTypeWarning, reasonSync, "Reconcile", "%s", note)
+		c.Events.Eventf(infra, nil, corev1.EventTypeWarning, reasonSync, eventaction.Of("Reconcile", message), "%s", phrase.Note(message))
 	}
 	c.lastMessage = message
 }

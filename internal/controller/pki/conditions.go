@@ -19,6 +19,8 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -63,7 +65,7 @@ func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p 
 
 // conditions returns the conditions Ready and Rotating; the latter is nil if there is no plan.
 func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
-	ready = &metav1.Condition{Type: networkv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected"}
+	ready = &metav1.Condition{Type: networkv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "The CA and the certificate are valid"}
 	if failure != nil {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "PKIError", failure.Error()
 		if isNameTaken(failure) {
@@ -73,7 +75,7 @@ func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
 	if p == nil {
 		return ready, nil
 	}
-	rotating = &metav1.Condition{Type: networkv1.ConditionRotating, Status: metav1.ConditionFalse, Reason: "AsExpected"}
+	rotating = &metav1.Condition{Type: networkv1.ConditionRotating, Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "One CA is trusted"}
 	switch {
 	case p.Successor != nil:
 		rotating.Status, rotating.Reason = metav1.ConditionTrue, "SuccessorTrusted"
@@ -108,17 +110,9 @@ func (c *Controller) recordEvents(pki *networkv1.OperatorPKI, recorded ...event)
 		if h.warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.Events.Eventf(subject, nil, kind, h.reason, "Reconcile", "%s", noteOf(h.message))
+		c.Events.Eventf(subject, nil, kind, h.reason, eventaction.Of("Reconcile", h.message), "%s", phrase.Note(h.message))
 		c.Log.Info(h.message, "namespace", pki.Namespace, "name", pki.Name, "reason", h.reason)
 	}
-}
-
-// maxNote is the maximum length of an event's note in bytes; the API server allows 1024.
-const maxNote = 1000
-
-// noteOf truncates a message for an event at a character boundary.
-func noteOf(message string) string {
-	return strings.ToValidUTF8(message[:min(len(message), maxNote)], "")
 }
 
 // failures are the current failures of the cluster's own OperatorPKIs.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cabundle"
 	"github.com/cluster-network-operator/cno/internal/eventaction"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // publish writes the bundle and the status if they differ.
@@ -37,7 +38,7 @@ func (c *Controller) publish(ctx context.Context, w *input, d decision) error {
 		return failure{reasonStatus, "write status of proxy", err}
 	}
 	c.Log.Info("set the proxy", "noProxy", d.status.NoProxy)
-	c.Events.Eventf(eventSubject(w.proxy), nil, corev1.EventTypeNormal, reasonFollowed, eventaction.Of("Reconcile", statusMessage(d.status)), "%s", statusMessage(d.status))
+	c.event(w.proxy, corev1.EventTypeNormal, reasonFollowed, statusMessage(d.status))
 	return nil
 }
 
@@ -45,21 +46,11 @@ func statusMessage(s *configv1.ProxyStatus) string {
 	if *s == (configv1.ProxyStatus{}) {
 		return "the cluster uses no proxy"
 	}
-	return "the cluster uses the proxy of this specification with noProxy " + truncate(s.NoProxy)
+	return "the cluster uses the proxy of this specification with noProxy " + s.NoProxy
 }
 
 func bundleMatches(cm *corev1.ConfigMap, bundle string) bool {
 	return cm != nil && cm.Data[cabundle.Key] == bundle && cm.Annotations[ownerAnnotation] == owner
-}
-
-// maxNote is the maximum length of an event's note in bytes, with some room for the ellipsis.
-const maxNote = 1000
-
-func truncate(text string) string {
-	if len(text) <= maxNote {
-		return text
-	}
-	return text[:maxNote] + "..."
 }
 
 // recordEvents records an event for every new note.
@@ -68,10 +59,15 @@ func (c *Controller) recordEvents(proxy *configv1.Proxy, notes []note) {
 	for _, n := range notes {
 		current[n] = true
 		if !c.recorded[n] {
-			c.Events.Eventf(eventSubject(proxy), nil, corev1.EventTypeWarning, n.reason, eventaction.Of("Reconcile", n.message), "%s", truncate(n.message))
+			c.event(proxy, corev1.EventTypeWarning, n.reason, n.message)
 		}
 	}
 	c.recorded = current
+}
+
+// event records an event about the Proxy.
+func (c *Controller) event(proxy *configv1.Proxy, kind, reason, text string) {
+	c.Events.Eventf(eventSubject(proxy), nil, kind, reason, eventaction.Of("Reconcile", text), "%s", phrase.Note(text))
 }
 
 // eventSubject returns the Proxy with its kind set, which cached objects lack and events need.

@@ -7,6 +7,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // execute carries out a decision. It updates csr to the stored version.
@@ -94,5 +96,5 @@ func (c *Controller) event(csr *certificatesv1.CertificateSigningRequest, warnin
 	}
 	about := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: csr.Name, UID: csr.UID, ResourceVersion: csr.ResourceVersion}}
 	about.SetGroupVersionKind(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"))
-	c.Events.Eventf(about, nil, kind, reason, "Reconcile", "%s", message)
+	c.Events.Eventf(about, nil, kind, reason, "Reconcile", "%s", phrase.Note(message))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/fightevents"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/rolloutwatch"
+	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
 // recent is the age up to which changes are listed.
@@ -157,7 +158,7 @@ func conditionChanges(conditions []osv1.OperatorCondition, now time.Time) []Chan
 			continue
 		}
 		what := fmt.Sprintf("%s became %s", c.Type, c.Status)
-		if c.Message != "" {
+		if !decided.IsAsExpected(c) {
 			what += ": " + c.Message
 		}
 		all = append(all, Change{Time: c.LastTransitionTime.UTC(), What: what})

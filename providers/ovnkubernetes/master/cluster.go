@@ -18,6 +18,16 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
+// Reasons of events.
+const (
+	// reasonAddresses: the blocks of a pod's node have no free address.
+	reasonAddresses = "AddressesExhausted"
+	// reasonBlocks: no block is free for a node.
+	reasonBlocks = "BlocksExhausted"
+	// reasonLogging: the severities of messages of a namespace are invalid.
+	reasonLogging = "InvalidACLLogging"
+)
+
 // cluster has the decisions of the master: blocks, addresses, and the resulting rows. It reads objects, and writes nothing.
 type cluster struct {
 	pools       []nodeblocks.Pool
@@ -103,7 +113,7 @@ func (c *cluster) logging(n *corev1.Namespace) {
 		delete(c.refused, n.Name)
 	} else if c.refused[n.Name] != value {
 		c.refused[n.Name] = value
-		c.event(n, "InvalidACLLogging", err.Error())
+		c.event(n, reasonLogging, err.Error())
 	}
 }
 
@@ -142,7 +152,7 @@ func (c *cluster) node(k key) {
 	blocks := c.blocks[n.Name]
 	c.rows.SetNode(northbound.Node{Name: n.Name, Blocks: blocks})
 	if slices.Contains(c.withoutBlocks, n.Name) {
-		c.event(n, "BlocksExhausted", fmt.Sprintf("node %s has no block for pods: all blocks of the cluster network are in use; add a cluster network, or remove nodes", n.Name))
+		c.event(n, reasonBlocks, fmt.Sprintf("node %s has no block for pods: all blocks of the cluster network are in use; add a cluster network, or remove nodes", n.Name))
 	}
 	if want := topology.EncodeNodeSubnets(blocks); len(blocks) > 0 && n.Annotations[nodeAnnotation] != want {
 		c.annotate(k, annotation{n.UID, want})
@@ -171,7 +181,7 @@ func (c *cluster) pod(k key) {
 	if err != nil {
 		c.wait(k, p.Spec.NodeName)
 		c.rows.DeletePod(id)
-		c.event(p, "AddressesExhausted", fmt.Sprintf("pod has no address: node %s: %v; delete pods of the node, or add nodes", p.Spec.NodeName, err))
+		c.event(p, reasonAddresses, fmt.Sprintf("pod has no address: node %s: %v; delete pods of the node, or add nodes", p.Spec.NodeName, err))
 		return
 	}
 	c.assignments[k] = assignment{p.UID, p.Spec.NodeName, one}

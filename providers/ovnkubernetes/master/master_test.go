@@ -470,18 +470,21 @@ func TestInvalidLoggingAnnotationHasAnEvent(t *testing.T) {
 	severities("alert notice")
 	annotate(`{"deny":"alert","allow":"loud"}`)
 	severities("alert")
-	eventually.Holds(t, "an event names the annotation", func() (string, bool) {
-		var events eventsv1.EventList
-		if err := server.Client.List(t.Context(), &events); err != nil {
-			return err.Error(), false
-		}
-		for _, e := range events.Items {
-			if e.Regarding.Kind == "Namespace" && e.Regarding.Name == ns && e.Reason == "InvalidACLLogging" && strings.Contains(e.Note, `allow: "loud" is not one of alert`) {
-				return "", true
+	annotate(`{"deny":"alert","allow":"shrill"}`)
+	for _, severity := range []string{"loud", "shrill"} {
+		eventually.Holds(t, "an event names the severity "+severity, func() (string, bool) {
+			var events eventsv1.EventList
+			if err := server.Client.List(t.Context(), &events); err != nil {
+				return err.Error(), false
 			}
-		}
-		return fmt.Sprint(len(events.Items)), false
-	})
+			for _, e := range events.Items {
+				if e.Regarding.Kind == "Namespace" && e.Regarding.Name == ns && e.Reason == "InvalidACLLogging" && strings.Contains(e.Note, `allow: "`+severity+`" is not one of alert`) {
+					return "", true
+				}
+			}
+			return fmt.Sprint(len(events.Items)), false
+		})
+	}
 }
 
 // TestANodeWithoutABlockGetsThatOfADeletedNode: a pool with a single block for nodes has two nodes.

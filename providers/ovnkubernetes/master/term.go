@@ -16,7 +16,9 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
 )
 
@@ -126,7 +128,7 @@ func (t *term) run(ctx context.Context) error {
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, eventsComponent)
 	t.cluster.event = func(object runtime.Object, reason, message string) {
-		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, "AssignAddresses", "%s", message)
+		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, eventaction.Of("AssignAddresses", message), "%s", phrase.Note(message))
 	}
 	if err := t.objects.start(ctx); err != nil {
 		return err
