@@ -145,6 +145,34 @@ status:
 	}
 }
 
+func TestPrinterColumnsOfComponents(t *testing.T) {
+	server := apitest.Shared(t)
+	component := object(t, `
+apiVersion: networkoperator.openshift.io/v1
+kind: NetworkComponent
+metadata: {name: kubeproxy}`, `{}`)
+	server.Create(t, component)
+	merge(component.Object, object(t, `
+status:
+  component: KubeProxy
+  version: v1
+  conditions:
+  - {type: Available, status: "True", reason: AsExpected, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}
+  - {type: Progressing, status: "False", reason: AsExpected, message: m, lastTransitionTime: "2026-01-02T03:04:05Z"}
+  - {type: Degraded, status: "True", reason: CrashLoopBackOff, message: pod a, lastTransitionTime: "2026-01-02T03:04:05Z"}
+  - {type: Ready, status: "False", reason: CrashLoopBackOff, message: pod a, lastTransitionTime: "2026-01-02T03:04:05Z"}`, `{}`).Object)
+	if err := server.Client.Status().Update(t.Context(), component); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]any{
+		{"Name", "Available", "Progressing", "Degraded", "Version", "Reason", "Message"},
+		{"kubeproxy", "True", "False", "True", "v1", "CrashLoopBackOff", "pod a"},
+	}
+	if diff := cmp.Diff(want, table(t, server, "/apis/networkoperator.openshift.io/v1/networkcomponents")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // table returns the header and the rows that kubectl get shows of a list.
 func table(t *testing.T, server *apitest.Server, path string) [][]any {
 	t.Helper()

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
+	"github.com/cluster-network-operator/cno/internal/controller/networkcomponent"
 	"github.com/cluster-network-operator/cno/internal/controller/nodefight"
 	"github.com/cluster-network-operator/cno/internal/controller/podaddress"
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// statusLoops lists the controllers that publish conditions, replace pods with outdated addresses, and read the reports of
+// statusLoops lists the controllers that publish conditions, keep an object for each component, replace pods with outdated addresses, and read the reports of
 // agents about fights on nodes.
 func statusLoops(s *shared) []loop.Spec {
 	publish := &clusterstatus.Controller{
@@ -23,5 +24,6 @@ func statusLoops(s *shared) []loop.Spec {
 		Events: events{s.manager.GetEventRecorder(podaddress.Name)}, Now: time.Now, Log: s.Log.With("controller", podaddress.Name),
 	}
 	fights := &nodefight.Controller{Live: s.manager.GetAPIReader(), Nodes: nodesIn(s.manager.GetCache()), Board: s.board, Now: time.Now}
-	return slices.Concat(withMetrics(publish.Specs(), clusterstatus.NewMetrics, &publish.Metrics), addresses.Specs(), fights.Specs())
+	components := &networkcomponent.Controller{Client: s.manager.GetClient(), Namespace: s.Namespace}
+	return slices.Concat(withMetrics(publish.Specs(), clusterstatus.NewMetrics, &publish.Metrics), components.Specs(), addresses.Specs(), fights.Specs())
 }

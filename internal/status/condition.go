@@ -33,6 +33,16 @@ func Expected(conditionType string) string {
 	}
 }
 
+// Normal returns a condition of a component without findings, without a time.
+func Normal(conditionType string) osv1.OperatorCondition {
+	for _, effect := range effects {
+		if component, ok := strings.CutSuffix(conditionType, string(effect)); ok {
+			return condition(component, effect, nil)
+		}
+	}
+	return osv1.OperatorCondition{}
+}
+
 // IsAsExpected reports whether a condition reports nothing: neither a finding nor a note. Earlier operators left the message empty.
 func IsAsExpected(c osv1.OperatorCondition) bool {
 	return c.Reason == AsExpected && (c.Message == "" || c.Message == Expected(c.Type))

@@ -38,6 +38,7 @@ func (c *collector) namespaces() []string {
 func (c *collector) sections() []section {
 	all := []section{
 		{resource: networkObjects},
+		{resource: resource("networkoperator.openshift.io", "v1", "networkcomponents")},
 		{resource: resource("networkoperator.openshift.io", "v1", "networkconfigs")},
 		{resource: guards},
 		{resource: resource("network.operator.openshift.io", "v1", "hostnetworkconfigs")},
