@@ -47,7 +47,7 @@ func TestAssign(t *testing.T) {
 				"a": prefixes("10.0.2.0/24", "fd00:0:0:3::/64"), "b": prefixes("10.0.1.0/24", "fd00:0:0:1::/64"), "c": prefixes("10.0.3.0/24", "fd00:0:0:2::/64"),
 			}, nil},
 		{"IPv6 is the first family", []nodeblocks.Pool{v6, v4}, blocks{"a": prefixes("10.0.2.0/24"), "b": prefixes("10.0.1.0/24", "fd00:0:0:1::/64")}, []string{"a", "b"}, blocks{
-			"a": prefixes("fd00:0:0:3::/64", "10.0.2.0/24"), "b": prefixes("fd00:0:0:1::/64", "10.0.1.0/24"),
+			"a": prefixes("fd00:0:0:2::/64", "10.0.2.0/24"), "b": prefixes("fd00:0:0:1::/64", "10.0.1.0/24"),
 		}, nil},
 		{"exhausted in one family only: what there is is given", []nodeblocks.Pool{second, v6}, blocks{"a": prefixes("10.9.1.0/24", "fd00:0:0:1::/64"), "b": prefixes("fd00:0:0:2::/64")},
 			[]string{"a", "b"}, blocks{"a": prefixes("10.9.1.0/24", "fd00:0:0:1::/64"), "b": prefixes("fd00:0:0:2::/64")}, []string{"b"}},
