@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -49,6 +50,20 @@ type mistake struct {
 	reported []string
 }
 
+// mistakesWith returns the mistakes that are made with a network, beyond those that all have in common.
+func mistakesWith(network operatorv1.NetworkType) []mistake {
+	if network == operatorv1.NetworkTypeFlannel {
+		return mistakes()
+	}
+	return []mistake{
+		{"another mode of OpenShift SDN while it is in use", "defaultNetwork: {openshiftSDNConfig: {mode: Multitenant}}", false, []string{"openshiftSDNConfig.mode", `"NetworkPolicy" -> "Multitenant"`, "cannot change openshift-sdn mode"}},
+		{"another port of OpenShift SDN while it is in use", "defaultNetwork: {openshiftSDNConfig: {vxlanPort: 4790}}", false, []string{"openshiftSDNConfig.vxlanPort", `"4789" -> "4790"`, "cannot change openshift-sdn vxlanPort"}},
+		{"another MTU of OpenShift SDN while it is in use", "defaultNetwork: {openshiftSDNConfig: {mtu: 1400}}", false, []string{"openshiftSDNConfig.mtu", `"1450" -> "1400"`, "cannot change openshift-sdn mtu without migration"}},
+		{"a mode that OpenShift SDN does not have", "defaultNetwork: {openshiftSDNConfig: {mode: Policy}}", false, []string{"openshiftSDNConfig.mode", "Policy", "NetworkPolicy"}},
+		{"a proxy mode that OpenShift SDN does not run", "kubeProxyConfig: {proxyArguments: {proxy-mode: [ipvs]}}", true, []string{"proxy-mode", "ipvs", "nftables"}},
+	}
+}
+
 func mistakes() []mistake {
 	raw := func(config string) string {
 		return "additionalNetworks: [{name: a, type: Raw, rawCNIConfig: '" + config + "'}]"
@@ -90,36 +105,14 @@ func mistakes() []mistake {
 // TestEveryErrorIsReportedWithTheWayOut makes each mistake with kubectl's request and with the plan. docs/messages.md shows what
 // the user reads.
 func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
-	c := newUser(t)
 	var shown strings.Builder
-	for _, m := range mistakes() {
-		refusal, planned := c.edit(m.edit), c.plan(m.edit)
-		message := planned
-		if !m.later {
-			if refusal == nil {
-				t.Errorf("%s: the API server takes it", m.what)
-				continue
+	for _, network := range []operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, operatorv1.NetworkTypeOpenShiftSDN} {
+		t.Run(string(network), func(t *testing.T) {
+			c := newUser(t, network)
+			for _, m := range mistakesWith(network) {
+				c.make(m, &shown)
 			}
-			message = refusal.Error()
-		}
-		for _, want := range m.reported {
-			if !strings.Contains(message, want) {
-				t.Errorf("%s: the message does not contain %q:\n%s", m.what, want, message)
-			}
-		}
-		for _, garbage := range []string{"%!", "0x", "goroutine", "no value>", "{{"} {
-			if strings.Contains(message+planned, garbage) {
-				t.Errorf("%s: the message has %q:\n%s\n%s", m.what, garbage, message, planned)
-			}
-		}
-		if planned == "" {
-			t.Errorf("%s: the plan reports nothing", m.what)
-		}
-		where := "`kubectl apply`"
-		if m.later {
-			where = "`cno plan`, and the status"
-		}
-		fmt.Fprintf(&shown, "\n## %s%s\n\n```text\n%s\n```\n\n%s:\n\n```text\n%s\n```\n", strings.ToUpper(m.what[:1]), m.what[1:], m.edit, where, message)
+		})
 	}
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -136,19 +129,54 @@ func TestEveryErrorIsReportedWithTheWayOut(t *testing.T) {
 	}
 }
 
+// make makes a mistake, and appends what the user reads to the page.
+func (u user) make(m mistake, shown io.Writer) {
+	u.t.Helper()
+	refusal, planned := u.edit(m.edit), u.plan(m.edit)
+	message := planned
+	if !m.later {
+		if refusal == nil {
+			u.t.Errorf("%s: the API server takes it", m.what)
+			return
+		}
+		message = refusal.Error()
+	}
+	for _, want := range m.reported {
+		if !strings.Contains(message, want) {
+			u.t.Errorf("%s: the message does not contain %q:\n%s", m.what, want, message)
+		}
+	}
+	for _, garbage := range []string{"%!", "0x", "goroutine", "no value>", "{{"} {
+		if strings.Contains(message+planned, garbage) {
+			u.t.Errorf("%s: the message has %q:\n%s\n%s", m.what, garbage, message, planned)
+		}
+	}
+	if planned == "" {
+		u.t.Errorf("%s: the plan reports nothing", m.what)
+	}
+	where := "`kubectl apply`"
+	if m.later {
+		where = "`cno plan`, and the status"
+	}
+	_, _ = fmt.Fprintf(shown, "\n## %s%s\n\n```text\n%s\n```\n\n%s:\n\n```text\n%s\n```\n", strings.ToUpper(m.what[:1]), m.what[1:], m.edit, where, message) // in memory
+}
+
 // user edits the network of a cluster with admission policies.
 type user struct {
 	*apitest.Server
 	t        *testing.T
 	pipeline pipeline.Pipeline
-	network  *operatorv1.Network
-	state    preview.State
+	// text is the network in use as YAML.
+	text    string
+	network *operatorv1.Network
+	state   preview.State
 }
 
-func newUser(t *testing.T) user {
+func newUser(t *testing.T, network operatorv1.NetworkType) user {
 	t.Helper()
 	u := user{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: &operatorv1.Network{}}
-	if err := yaml.Unmarshal([]byte(inUse), u.network); err != nil {
+	u.text = strings.Replace(inUse, "type: Flannel", "type: "+string(network), 1)
+	if err := yaml.Unmarshal([]byte(u.text), u.network); err != nil {
 		t.Fatal(err)
 	}
 	known := facts.Cluster{Platform: "None", HostMTU: 1500, Interfaces: []string{"eth0", "eth1"}, ReleaseVersion: "v1", Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}}
@@ -200,7 +228,7 @@ func (u user) edit(edit string) error {
 func (u user) plan(edit string) string {
 	u.t.Helper()
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(inUse), &object); err != nil {
+	if err := yaml.Unmarshal([]byte(u.text), &object); err != nil {
 		u.t.Fatal(err)
 	}
 	spec, ok := object["spec"].(map[string]any)
