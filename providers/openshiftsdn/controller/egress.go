@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -66,8 +67,10 @@ func (e egress) reconcile(ctx context.Context) error {
 func (e egress) probe(ctx context.Context, subnets []*sdnv1.HostSubnet) {
 	targets := map[string]netip.Addr{}
 	for _, s := range subnets {
-		block, err := netip.ParsePrefix(s.Subnet)
-		if len(s.EgressIPs)+len(s.EgressCIDRs) > 0 && err == nil {
+		if len(s.EgressIPs)+len(s.EgressCIDRs) == 0 {
+			continue
+		}
+		if block, err := netip.ParsePrefix(s.Subnet); err == nil {
 			targets[s.Name] = block.Masked().Addr().Next()
 		}
 	}
@@ -76,18 +79,22 @@ func (e egress) probe(ctx context.Context, subnets []*sdnv1.HostSubnet) {
 
 // states returns a function that maps the name of a node to its state.
 func (e egress) states() func(string) egressip.State {
-	unready := map[string]bool{}
-	for _, n := range e.nodes.list() {
-		unready[n.Name] = !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
-	}
+	// Most clusters have no node that may get egress IPs.
+	unready := sync.OnceValue(func() map[string]bool {
+		unready := map[string]bool{}
+		for _, n := range e.nodes.list() {
+			unready[n.Name] = !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			})
+		}
+		return unready
+	})
 	return func(name string) egressip.State {
 		switch e.monitor.State(name) {
 		case tunnelprobe.Unreachable:
 			return egressip.Offline
 		case tunnelprobe.Reachable:
-			if unready[name] {
+			if unready()[name] {
 				return egressip.Held
 			}
 			return egressip.Online

@@ -23,9 +23,8 @@ import (
 
 const (
 	// debounce is how long a controller waits for further changes after one. It is longer where no new pod waits, since each reconcile reads all objects.
-	debounce         = 2 * time.Millisecond
-	debounceEgress   = 100 * time.Millisecond
-	debounceFirewall = 500 * time.Millisecond
+	debounce     = 2 * time.Millisecond
+	debounceLong = 500 * time.Millisecond
 	// resync is the interval of reconciles without a change.
 	resync = 30 * time.Second
 	// beatInterval is how often the controllers are checked. A controller that does not finish within stalled is stalled.
@@ -154,8 +153,8 @@ func (t *term) run(ctx context.Context) error {
 		debounce  time.Duration
 		reconcile func(context.Context) error
 	}{
-		{subnetLoop, debounce, newSubnets(t).reconcile}, {namespaceLoop, debounce, newNamespaces(t).reconcile}, {egressLoop, debounceEgress, newEgress(t).reconcile},
-		{firewallLoop, debounceFirewall, t.firewall},
+		{subnetLoop, debounce, newSubnets(t).reconcile}, {namespaceLoop, debounce, newNamespaces(t).reconcile}, {egressLoop, debounceLong, newEgress(t).reconcile},
+		{firewallLoop, debounceLong, t.firewall},
 	}
 	beats := map[agent.Topic]*agent.Beat{}
 	for _, l := range loops {

@@ -61,7 +61,7 @@ func TestUnanswered(t *testing.T) {
 		{"nothing listens", errors.New("connection refused"), true},
 		{"a proxy answers for a server that is down", apierrors.NewServiceUnavailable("no endpoint"), true},
 		{"the server refuses the request", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")), false},
-		{"the watch must begin again", apierrors.NewResourceExpired("too old"), false},
+		{"the watch must start over", apierrors.NewResourceExpired("too old"), false},
 	} {
 		if got := unanswered(row.err); got != row.want {
 			t.Errorf("%s: %t", row.why, got)
