@@ -139,10 +139,16 @@ func (k *Kit) ServerOnEachNode(t testing.TB, namespace string, labels map[string
 	return pods
 }
 
-// Talk makes a pod send ten echo requests and ten HTTP requests a second to an address of a server pod, and as many HTTP requests to further URLs. The
-// returned function stops them, and fails the test if a request was lost.
+// Talk makes a pod send ten echo requests and ten HTTP requests a second to an address of a server pod, and as many HTTP requests to further URLs,
+// once these respond: a new Service does not on each node at once. The returned function stops them, and fails the test if a request was lost.
 func (k *Kit) Talk(t testing.TB, from *corev1.Pod, address string, urls ...string) (end func()) {
 	t.Helper()
+	for _, url := range urls {
+		Eventually(t, time.Minute, url+" responds to "+from.Name, func(ctx context.Context) error {
+			_, err := k.Get(ctx, from, url)
+			return err
+		})
+	}
 	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
 for url in http://%[3]s/hostname %[2]s; do
   nohup sh -c "while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 $url && echo ok || echo lost at \$(date +%%T): $url; sleep 0.1; done" >>/tmp/http 2>&1 &

@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/charts"
-	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/release"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // The charts.
@@ -181,7 +182,7 @@ func ofOperands(o *unstructured.Unstructured) bool {
 	if o.GetKind() == "Namespace" {
 		namespace = o.GetName()
 	}
-	return slices.Contains(networks.Registry().Operands().Installed(), namespace)
+	return namespace != "" && namespace != status.OperatorNamespace && namespace != nodereport.Namespace
 }
 
 // escape makes text of what Helm would take as a template.
