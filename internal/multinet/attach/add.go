@@ -162,7 +162,7 @@ func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Res
 }
 
 // enforcePolicies has the daemon write the rules of MultiNetworkPolicies, and returns a function that waits for it. The rules name interfaces, which need not
-// exist yet: they are in force before the first further interface exists, so that not even the kernel's own packets pass against a policy. They do not
+// exist yet: they are in effect before the first further interface exists, so that not even the kernel's own packets pass against a policy. They do not
 // concern the default network, whose plugins run meanwhile.
 func (c *call) enforcePolicies(ctx context.Context, r record) (wait func() error) {
 	if !r.Policies {
