@@ -186,6 +186,6 @@ func TestTheDaemonIsKilledDuringAnADD(t *testing.T) {
 		n := newKilledNode(t, "")
 		n.config.Policies = true
 		n.startUnharmed()
-		n.notAttached(n.add(short), "DEL net1", "DEL eth0")
+		n.notAttached(n.add(short), "ADD eth0", "DEL net1", "DEL eth0")
 	})
 }
