@@ -97,7 +97,7 @@ func TestTheAPIServerIsUnreachableWhileEverythingChanges(t *testing.T) {
 			return answer, err != nil
 		})
 		nodetest.Answers(t, caller.Namespace, at(8081)) // by the labels of namespace and pod, and with the VNID that both nodes have
-		whole := true // a watch of a busy machine may be later than the agent waits
+		whole := true                                   // a watch of a busy machine may be later than the agent waits
 		for i, m := range c.nodes {
 			if n := m.bundles(t) - before[i]; n != 1 {
 				t.Logf("attempt %d: the agent of %s applies %d bundles after the outage", attempt, m.name, n)
