@@ -44,7 +44,7 @@ type objects struct {
 	version *agent.Cell[int]
 	changed func()
 
-	// resumed changes when the API server responds again after an outage.
+	// resumed is the number of outages of the API server that have ended: it changes when the server responds again.
 	resumed *agent.Cell[int]
 	// trying is held by the watch that tries next whether it responds.
 	trying chan struct{}
@@ -127,7 +127,7 @@ func (o *objects) watch(client cache.Getter, resource string, kind runtime.Objec
 				if err := o.answered(ctx, resource, func() (err error) { w, err = inner.WatchFuncWithContext(ctx, options); return err }); err != nil {
 					return nil, err
 				}
-				return of.counted(w), nil
+				return of.counted(w, o.closed), nil
 			},
 		},
 		ObjectType: kind, Transform: reduced,

@@ -27,9 +27,9 @@ func requestBackoff() wait.Backoff {
 // follow immediately: each on its own would return later, and the changes made during an outage would arrive one kind after the other.
 func (o *objects) answered(ctx context.Context, resource string, request func() error) error {
 	for backoff := requestBackoff(); ; {
-		_, resumed := o.resumed.Get()
+		outages, resumed := o.resumed.Get()
 		err := request()
-		o.record(resource, err)
+		o.record(resource, outages, err)
 		if !unanswered(err) || ctx.Err() != nil {
 			return err
 		}
@@ -49,20 +49,36 @@ func unanswered(err error) bool {
 	return err != nil && (!errors.As(err, &status) || apierrors.IsServiceUnavailable(err))
 }
 
-// record records the result of a request. The first one that succeeds ends an outage.
-func (o *objects) record(resource string, err error) {
+// record records the result of a request. The first one that succeeds ends an outage. outages is the number of outages that had ended when the request was made:
+// one that was made in an outage, and fails after its end, is not another outage.
+func (o *objects) record(resource string, outages int, err error) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.failures[resource] = err
-	ended := false
-	switch {
-	case unanswered(err):
+	switch ended, _ := o.resumed.Get(); {
+	case !unanswered(err):
+		o.answers()
+	case outages == ended:
 		o.outage, o.resumedAt = true, time.Time{}
-	case o.outage:
-		o.outage, o.resumedAt, ended = false, time.Now(), true
 	}
-	o.mu.Unlock()
-	if ended {
-		o.resumed.Update(func(n *int) bool { *n++; return true })
+}
+
+// answers ends an outage, if there is one. o.mu must be locked.
+func (o *objects) answers() {
+	if !o.outage {
+		return
+	}
+	o.outage, o.resumedAt = false, time.Now()
+	o.resumed.Update(func(n *int) bool { *n++; return true })
+}
+
+// closed is called when a watch has ended. Watches that are renewed do not end together: when none is open, the API server is gone, even if requests wait for
+// it instead of failing.
+func (o *objects) closed() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.ContainsFunc(o.watched, func(w *watched) bool { return w.open.Load() > 0 }) {
+		o.outage, o.resumedAt = true, time.Time{}
 	}
 }
 

@@ -78,32 +78,52 @@ func TestFlowsWaitForAllWatches(t *testing.T) {
 	}{
 		{"no outage", func(*objects, *watched, *watched) {}, 0},
 		{"nothing has changed", func(o *objects, pods, policies *watched) {
-			o.record("pods", errors.New("connection refused"))
-			o.record("pods", nil)
+			o.record("pods", 0, errors.New("connection refused"))
+			o.record("pods", 0, nil)
 			open(pods, policies)
 		}, resumeQuiet},
 		{"a watch resumes later", func(o *objects, pods, policies *watched) {
-			o.record("pods", errors.New("connection refused"))
-			o.record("pods", nil)
+			o.record("pods", 0, errors.New("connection refused"))
+			o.record("pods", 0, nil)
 			open(pods)
 			go func() { time.Sleep(time.Second); open(policies) }()
 		}, time.Second + resumeQuiet},
 		{"an object changes later", func(o *objects, pods, policies *watched) {
-			o.record("policies", errors.New("connection refused"))
-			o.record("policies", nil)
+			o.record("policies", 0, errors.New("connection refused"))
+			o.record("policies", 0, nil)
 			open(pods, policies)
 			go func() { time.Sleep(resumeQuiet / 2); o.recordChange("pod") }()
 		}, resumeQuiet * 3 / 2},
 		{"a watch does not resume", func(o *objects, pods, _ *watched) {
-			o.record("pods", errors.New("connection refused"))
-			o.record("policies", errors.New("connection refused"))
-			o.record("pods", nil)
+			o.record("pods", 0, errors.New("connection refused"))
+			o.record("policies", 0, errors.New("connection refused"))
+			o.record("pods", 0, nil)
 			open(pods)
 		}, resumeLimit},
 		{"the server fails again: flows follow what is known", func(o *objects, _, _ *watched) {
-			o.record("pods", errors.New("connection refused"))
-			o.record("pods", nil)
-			o.record("pods", errors.New("connection refused"))
+			o.record("pods", 0, errors.New("connection refused"))
+			o.record("pods", 0, nil)
+			o.record("pods", 1, errors.New("connection refused"))
+		}, 0},
+		{"a request that was made in the outage fails after it", func(o *objects, pods, policies *watched) {
+			o.record("pods", 0, errors.New("connection refused"))
+			o.record("pods", 0, nil)
+			o.record("policies", 0, errors.New("timeout"))
+			open(pods)
+			go func() { time.Sleep(time.Second); open(policies) }()
+		}, time.Second + resumeQuiet},
+		{"requests wait for the server and do not fail", func(o *objects, pods, policies *watched) {
+			open(pods, policies)
+			end(o, pods, policies)
+			o.record("pods", 0, nil)
+			open(pods)
+			go func() { time.Sleep(time.Second); open(policies) }()
+		}, time.Second + resumeQuiet},
+		{"a watch is renewed", func(o *objects, pods, policies *watched) {
+			open(pods, policies)
+			end(o, pods)
+			o.record("pods", 0, nil)
+			open(pods)
 		}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,16 +155,24 @@ func open(kinds ...*watched) {
 	}
 }
 
+// end ends the watches of kinds.
+func end(o *objects, kinds ...*watched) {
+	for _, w := range kinds {
+		w.open.Add(-1)
+		o.closed()
+	}
+}
+
 // TestWatchesAreCounted: a watch is open until it ends or is stopped, and passes all events.
 func TestWatchesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &watched{}
+		w, ends := &watched{}, 0
 		for _, end := range []func(server *watch.FakeWatcher, client watch.Interface){
 			func(server *watch.FakeWatcher, _ watch.Interface) { server.Stop() },
 			func(_ *watch.FakeWatcher, client watch.Interface) { client.Stop() },
 		} {
 			server := watch.NewFake()
-			client := w.counted(server)
+			client := w.counted(server, func() { ends++ })
 			go server.Action(watch.Bookmark, nil)
 			time.Sleep(time.Minute)
 			if e := <-client.ResultChan(); e.Type != watch.Bookmark || w.silence() > time.Minute || w.open.Load() != 1 {
@@ -157,6 +185,10 @@ func TestWatchesAreCounted(t *testing.T) {
 			if n := w.open.Load(); n != 0 {
 				t.Errorf("%d watches are open after the end", n)
 			}
+		}
+		synctest.Wait()
+		if ends != 2 {
+			t.Errorf("%d ends are reported", ends)
 		}
 	})
 }

@@ -59,15 +59,15 @@ func (w *watched) received() { w.last.Store(time.Now().UnixNano()) }
 // silence returns the time since the last list, event or bookmark.
 func (w *watched) silence() time.Duration { return time.Since(time.Unix(0, w.last.Load())) }
 
-// counted returns a watch that records the time of its events, bookmarks included, and its end.
-func (w *watched) counted(inner watch.Interface) watch.Interface {
+// counted returns a watch that records the time of its events, bookmarks included, and its end. It then calls closed.
+func (w *watched) counted(inner watch.Interface, closed func()) watch.Interface {
 	w.received()
 	w.open.Add(1)
 	events := make(chan watch.Event)
 	outer := watch.NewProxyWatcher(events)
 	go func() {
 		defer close(events)
-		defer w.open.Add(-1)
+		defer func() { w.open.Add(-1); closed() }()
 		defer inner.Stop()
 		for {
 			select {
