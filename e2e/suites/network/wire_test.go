@@ -50,17 +50,18 @@ func TestPayloadOfPodsOnTheWire(t *testing.T) {
 		return nil
 	})
 	// The captures of the receiver and of its node are not written at the same time.
-	visible, hidden := hasText, hasESP
+	type row struct{ what, command string }
+	visible, absent := row{"the text", hasText}, row{"ESP", hasESP}
 	if network.Encrypted {
-		visible, hidden = hidden, visible
+		visible, absent = absent, visible
 	}
-	kit.Eventually(t, time.Minute, "the node sees the text, or ESP if the network encrypts", func(ctx context.Context) error {
-		if out, err := lab.Exec(ctx, node, visible); err != nil || out != "yes" {
+	kit.Eventually(t, time.Minute, visible.what+" is on the wire", func(ctx context.Context) error {
+		if out, err := lab.Exec(ctx, node, visible.command); err != nil || out != "yes" {
 			return errors.Join(errors.New("it is in no packet"), err)
 		}
 		return nil
 	})
-	if run(node, hidden) == "yes" {
-		t.Errorf("on the wire: the text where the network encrypts (%t), or ESP where it does not", network.Encrypted)
+	if run(node, absent.command) == "yes" {
+		t.Errorf("%s is on the wire", absent.what)
 	}
 }
