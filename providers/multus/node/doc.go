@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Node == "" || o.Pod == "" {
 		return errors.New("the names of the node and of the pod are not known: set the environment variables NODE_NAME and POD_NAME")
 	}
-	o.Interfaces = (&latest[Interfaces]{read: o.Interfaces}).get
+	o.Interfaces = (&agent.Latest[Interfaces]{Read: o.Interfaces}).Get
 	d := &daemon{Options: o, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger()}
 	d.saved = func() ([]attach.Saved, error) { return attach.ReadSaved(o.Config.StateDir) }
 	d.metrics = newMetrics(o.Version, d)

@@ -29,6 +29,7 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 
+	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/finding"
@@ -58,7 +59,7 @@ type objects struct {
 	failure     atomic.Pointer[error]
 	defFailure  atomic.Pointer[error]
 	// reads are readings of definitions from the API server.
-	reads latestBy[*unstructured.Unstructured]
+	reads agent.LatestBy[*unstructured.Unstructured]
 	// read are the definitions of the last call of checked, which is not concurrent.
 	read map[string]checkedVersion
 }
@@ -228,7 +229,7 @@ func (o *objects) definitions(ctx context.Context, requested []selection.Selecti
 
 // definition reads a definition from the API server, since a watch may lag. If the API server does not respond, it returns the copy of the watch.
 func (o *objects) definition(ctx context.Context, namespace, name string) (definitionData, error) {
-	object, err := o.reads.get(namespace+"/"+name, func() (*unstructured.Unstructured, error) {
+	object, err := o.reads.Get(namespace+"/"+name, func() (*unstructured.Unstructured, error) {
 		// The end of one request does not end the reading of others.
 		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()

@@ -1,4 +1,4 @@
-package node
+package agent
 
 import (
 	"sync"
@@ -10,7 +10,7 @@ import (
 // Callers share readings, and none gets a value that was read before it asked.
 func TestCallersShareReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reads latestBy[time.Time]
+		var reads LatestBy[time.Time]
 		readings := 0
 		read := func() (time.Time, error) {
 			readings++
@@ -23,7 +23,7 @@ func TestCallersShareReadings(t *testing.T) {
 			callers.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond / 4)
 				asked := time.Now()
-				began, err := reads.get("a", read)
+				began, err := reads.Get("a", read)
 				if err != nil || began.Before(asked) {
 					t.Errorf("a caller that asked at %s has a reading that began at %s, %v", asked, began, err)
 				}

@@ -1,14 +1,14 @@
-package node
+package agent
 
 import (
 	"errors"
 	"sync"
 )
 
-// latest lets callers that ask at the same time share one reading of something that changes. Each gets a value that was read after its call began: many
-// pods that start at once make few readings, and none has a value that was out of date when it asked.
-type latest[T any] struct {
-	read func() (T, error)
+// Latest lets callers that ask at the same time share one reading of something that changes. Each gets a value that was read after its call began: many
+// pods that start at once make few readings, and none has a value that was out of date when it asked. Read must be set.
+type Latest[T any] struct {
+	Read func() (T, error)
 
 	mu sync.Mutex
 	// next is the reading that has not begun, and last the one before it; nil if there is none.
@@ -25,7 +25,8 @@ type reading[T any] struct {
 // errUnfinished is the error of a reading that has panicked.
 var errUnfinished = errors.New("the reading has not finished")
 
-func (l *latest[T]) get() (T, error) {
+// Get returns the value of a reading that begins after the call, and its error.
+func (l *Latest[T]) Get() (T, error) {
 	l.mu.Lock()
 	r, before, first := l.next, l.last, l.next == nil
 	if first {
@@ -44,30 +45,31 @@ func (l *latest[T]) get() (T, error) {
 	l.mu.Lock()
 	l.next, l.last = nil, r
 	l.mu.Unlock()
-	r.value, r.err = l.read()
+	r.value, r.err = l.Read()
 	return r.value, r.err
 }
 
-// latestBy is latest for each of many keys. It keeps nothing of a key that no one asks for.
-type latestBy[T any] struct {
+// LatestBy is Latest for each of many keys. It keeps nothing of a key that no one asks for. The zero value is ready for use.
+type LatestBy[T any] struct {
 	mu  sync.Mutex
 	all map[string]*asked[T]
 }
 
 // asked is the reading of a key, and the number of callers that wait for it.
 type asked[T any] struct {
-	latest[T]
+	Latest[T]
 	callers int
 }
 
-func (l *latestBy[T]) get(key string, read func() (T, error)) (T, error) {
+// Get returns the value of a reading of a key that begins after the call, and its error.
+func (l *LatestBy[T]) Get(key string, read func() (T, error)) (T, error) {
 	l.mu.Lock()
 	if l.all == nil {
 		l.all = map[string]*asked[T]{}
 	}
 	a := l.all[key]
 	if a == nil {
-		a = &asked[T]{latest: latest[T]{read: read}}
+		a = &asked[T]{Latest: Latest[T]{Read: read}}
 		l.all[key] = a
 	}
 	a.callers++
@@ -79,5 +81,5 @@ func (l *latestBy[T]) get(key string, read func() (T, error)) (T, error) {
 			delete(l.all, key)
 		}
 	}()
-	return a.get()
+	return a.Get()
 }
