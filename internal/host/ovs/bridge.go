@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
 const database = "Open_vSwitch"
-
-// pollInterval is the interval at which the state of ovs-vswitchd is polled.
-const pollInterval = 5 * time.Millisecond
 
 // Bridge is a bridge.
 type Bridge struct {
@@ -203,18 +199,31 @@ func (c Configuration) commit(ctx context.Context, what string, operations []ovs
 	if len(results[n+1].Rows) == 0 {
 		return errors.New("open vswitch is not initialized")
 	}
-	for want := results[n+1].Rows[0].Int("next_cfg"); ; {
-		results, err := c.Client.Transact(ctx, database, ovsdb.Select("Open_vSwitch", []string{"cur_cfg"}))
+	if err := c.awaitConfigured(ctx, results[n+1].Rows[0].Int("next_cfg")); err != nil {
+		return fmt.Errorf("wait until ovs-vswitchd has configured %s: %w", what, err)
+	}
+	return nil
+}
+
+// awaitConfigured waits until ovs-vswitchd has applied a version of the configuration. The server answers when another version was applied: if each of many
+// ADDs polled, it would have no time left for their ports.
+func (c Configuration) awaitConfigured(ctx context.Context, version int) error {
+	const column = "cur_cfg"
+	applied := ovsdb.Select("Open_vSwitch", []string{column})
+	operations := []ovsdb.Operation{applied}
+	for {
+		results, err := c.Client.Transact(ctx, database, operations...)
 		if err != nil {
-			return fmt.Errorf("wait for %s: %w", what, err)
+			return err
 		}
-		if len(results[0].Rows) > 0 && results[0].Rows[0].Int("cur_cfg") >= want {
+		rows := results[len(results)-1].Rows
+		if len(rows) == 0 {
+			return errors.New("open vswitch is not initialized")
+		}
+		last := rows[0].Int(column)
+		if last >= version {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait until ovs-vswitchd has configured %s: %w", what, ctx.Err())
-		case <-time.After(pollInterval):
-		}
+		operations = []ovsdb.Operation{ovsdb.WaitWithoutTimeout("Open_vSwitch", []string{column}, "!=", []map[string]any{{column: last}}), applied}
 	}
 }

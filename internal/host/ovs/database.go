@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
@@ -25,14 +26,24 @@ type Database struct {
 	session *ovsdb.Session
 	cache   *ovsdb.Cache
 	version *agent.Cell[int]
+
+	mu sync.Mutex
+	// interfaces are the decoded rows: decoding all of them for each of many pods that start at once would take longer than their ports.
+	interfaces map[ovsdb.UUID]namedInterface
+}
+
+type namedInterface struct {
+	Interface
+	name string
 }
 
 // NewDatabase returns a connection that Run maintains. changed is called with changes of the cache, report when a connection fails or ends.
 func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)) *Database {
-	d := &Database{version: agent.NewCell(0)}
+	d := &Database{version: agent.NewCell(0), interfaces: map[ovsdb.UUID]namedInterface{}}
 	d.cache = ovsdb.NewCache(database, map[string][]string{
 		"Open_vSwitch": {"external_ids", "other_config"}, "Bridge": {"name", "datapath_type"}, "Interface": {"name", "external_ids", "ofport", "error"},
 	}, func(changes []ovsdb.Change) {
+		d.decode(changes)
 		d.version.Update(func(n *int) bool { *n++; return true })
 		changed(changes)
 	})
@@ -42,6 +53,20 @@ func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)
 		Report:  func(_ ovsdb.Endpoint, err error) { report(fmt.Errorf("connect to Open vSwitch: %w", err)) },
 	}
 	return d
+}
+
+func (d *Database) decode(changes []ovsdb.Change) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range changes {
+		switch {
+		case c.Table != "Interface":
+		case c.New == nil:
+			delete(d.interfaces, c.UUID)
+		default:
+			d.interfaces[c.UUID] = namedInterface{Interface{ExternalIDs: c.New.Map("external_ids"), Port: c.New.Int("ofport"), Error: c.New.Text("error")}, c.New.Text("name")}
+		}
+	}
 }
 
 // Run maintains the connection until the context ends.
@@ -68,11 +93,13 @@ func (d *Database) Configuration(ctx context.Context) (Configuration, error) {
 	return Configuration{Client: client}, nil
 }
 
-// Interfaces returns the interfaces by name.
+// Interfaces returns the interfaces by name. Their external IDs must not be modified.
 func (d *Database) Interfaces() map[string]Interface {
-	out := map[string]Interface{}
-	for _, row := range d.cache.Snapshot().Rows("Interface") {
-		out[row.Text("name")] = Interface{ExternalIDs: row.Map("external_ids"), Port: row.Int("ofport"), Error: row.Text("error")}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make(map[string]Interface, len(d.interfaces))
+	for _, i := range d.interfaces {
+		out[i.name] = i.Interface
 	}
 	return out
 }

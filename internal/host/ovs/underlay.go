@@ -36,6 +36,8 @@ const (
 	table      = UnderlayTable
 	// addressTimeout is how long ovs-vswitchd may take to detect a new address of the kernel.
 	addressTimeout = 2 * time.Second
+	// pollInterval is the pause between two attempts in that time.
+	pollInterval = 5 * time.Millisecond
 	// ingressPriority is lower than that of all other chains of an ingress hook.
 	ingressPriority = "-500"
 )

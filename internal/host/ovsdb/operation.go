@@ -60,11 +60,17 @@ func Delete(table string, conditions ...Condition) Operation {
 // Wait returns an operation that waits until columns of rows are equal to those of the given rows ("==") or not ("!="), in no particular order. After the
 // timeout, at once if it is 0, the transaction fails with the code "timed out". See Guard.
 func Wait(table string, timeout time.Duration, columns []string, until string, rows []map[string]any, conditions ...Condition) Operation {
+	op := WaitWithoutTimeout(table, columns, until, rows, conditions...)
+	op["timeout"] = timeout.Milliseconds()
+	return op
+}
+
+// WaitWithoutTimeout is Wait until the context of the transaction ends.
+func WaitWithoutTimeout(table string, columns []string, until string, rows []map[string]any, conditions ...Condition) Operation {
 	if rows == nil {
 		rows = []map[string]any{} // null is not a list
 	}
-	return Operation{"op": "wait", "table": table, "timeout": timeout.Milliseconds(), "columns": columns, "until": until, "rows": rows,
-		"where": where(conditions)}
+	return Operation{"op": "wait", "table": table, "columns": columns, "until": until, "rows": rows, "where": where(conditions)}
 }
 
 // Guard returns an operation that fails the transaction, with the code "timed out", unless exactly one row matches the conditions and has these values.
