@@ -113,6 +113,9 @@ type daemon struct {
 	repairs *agent.Repairs
 	bridges int
 
+	// programs computes the flows, and vnids the VNIDs of namespaces, once for the pods that start at the same time.
+	programs agent.Latest[<-chan struct{}]
+	vnids    agent.Latest[map[string]uint32]
 	// mu serializes the computation of flows.
 	mu    sync.Mutex
 	known map[string]uint32
@@ -146,6 +149,7 @@ func Run(ctx context.Context, o Options) error {
 		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reprogram: agent.NewTrigger(),
 		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now), noted: agent.NewCell(openflow.Set{}),
 	}
+	d.programs.Read, d.vnids.Read = d.computeProgram, d.computeVNIDs
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}

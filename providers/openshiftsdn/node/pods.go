@@ -140,13 +140,21 @@ func (d *daemon) knownVNID(namespace string) error {
 	if d.Config.Mode == agentconfig.Subnet {
 		return nil
 	}
-	var want desired
-	want.vnids(d.snapshot())
-	if _, known := want.Input.VNIDs[namespace]; !known {
+	vnids, err := d.vnids.Get()
+	if err != nil {
+		return err
+	}
+	if _, known := vnids[namespace]; !known {
 		d.metrics.vnidErrors.Inc()
 		return fmt.Errorf("namespace %s has no NetNamespace with a VNID of its own; openshift-sdn-controller creates it", namespace)
 	}
 	return nil
+}
+
+func (d *daemon) computeVNIDs() (map[string]uint32, error) {
+	var want desired
+	want.vnids(d.snapshot())
+	return want.Input.VNIDs, nil
 }
 
 // timeoutError returns the error of a wait that timed out: the runtime retries, and an event on the pod reports what was missing.

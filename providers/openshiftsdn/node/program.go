@@ -65,8 +65,11 @@ func (d *daemon) checkInputs() bool {
 	return true
 }
 
-// program computes the current flows and the kernel rules that belong to them. The returned channel is closed when the bridge has these flows or later ones.
-func (d *daemon) program() (<-chan struct{}, error) {
+// program computes the current flows and the kernel rules that belong to them, of what was known at the call or later. The returned channel is closed when the
+// bridge has these flows or later ones. Concurrent calls share a computation, which is that of all pods of the node.
+func (d *daemon) program() (<-chan struct{}, error) { return d.programs.Get() }
+
+func (d *daemon) computeProgram() (<-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	changes := d.objects.takeChanges()
