@@ -14,6 +14,7 @@ import (
 	"github.com/containernetworking/plugins/plugins/ipam/host-local/backend/disk"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
@@ -30,16 +31,16 @@ const (
 // released address is renamed, and is removed when the address is reused or has rested: a process that is killed at any time leaves an address either
 // allocated or released.
 type addresses struct {
-	// dir contains the directory named network.
-	dir, network, node string
-	now                func() time.Time
+	// dir contains the directory with the files, which has the name of the plugin.
+	dir, node string
+	now       func() time.Time
 
 	mu    sync.Mutex
 	freed map[netip.Addr]time.Time
 }
 
-func newAddresses(dir, network, node string, now func() time.Time) *addresses {
-	return &addresses{dir: dir, network: network, node: node, now: now, freed: map[netip.Addr]time.Time{}}
+func newAddresses(dir, node string, now func() time.Time) *addresses {
+	return &addresses{dir: dir, node: node, now: now, freed: map[netip.Addr]time.Time{}}
 }
 
 // load loads the releases of an earlier process. The clock may have been set since: a release in the future counts as one at this moment, so that no address
@@ -47,7 +48,7 @@ func newAddresses(dir, network, node string, now func() time.Time) *addresses {
 func (a *addresses) load() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	entries, err := os.ReadDir(filepath.Join(a.dir, a.network))
+	entries, err := os.ReadDir(filepath.Join(a.dir, agentconfig.Plugin))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -75,12 +76,12 @@ func (a *addresses) load() error {
 
 // file returns the name of an address' file with a prefix.
 func (a *addresses) file(prefix string, address netip.Addr) string {
-	return filepath.Join(a.dir, a.network, prefix+address.String())
+	return filepath.Join(a.dir, agentconfig.Plugin, prefix+address.String())
 }
 
 // open opens the store and locks it against host-local and other processes.
 func (a *addresses) open() (*disk.Store, error) {
-	store, err := disk.New(a.network, a.dir)
+	store, err := disk.New(agentconfig.Plugin, a.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the addresses of pods: %w", err)
 	}
@@ -234,7 +235,7 @@ func (a *addresses) of(containerID, ifName string) (netip.Addr, error) {
 
 // list returns the allocated addresses, with the sandbox and interface of each.
 func (a *addresses) list() (map[netip.Addr][2]string, error) {
-	dir := filepath.Join(a.dir, a.network)
+	dir := filepath.Join(a.dir, agentconfig.Plugin)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -18,7 +18,7 @@ func TestAddresses(t *testing.T) {
 	dir := t.TempDir()
 	block := netip.MustParsePrefix("10.128.2.0/29") // .3 to .6 are for pods
 	open := func() *addresses {
-		return newAddresses(dir, "openshift-sdn", "worker-0", func() time.Time { return now })
+		return newAddresses(dir, "worker-0", func() time.Time { return now })
 	}
 	a := open()
 	give := func(id, want string) {
@@ -82,7 +82,7 @@ func TestReleasedAddressesRest(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				block := netip.MustParsePrefix("10.128.2.0/29")
-				first := newAddresses(dir, "openshift-sdn", "worker-0", time.Now)
+				first := newAddresses(dir, "worker-0", time.Now)
 				released, err := first.give(block, "a", "eth0")
 				if err != nil {
 					t.Fatal(err)
@@ -100,7 +100,7 @@ func TestReleasedAddressesRest(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(row.before)
-				next := newAddresses(dir, "openshift-sdn", "worker-0", func() time.Time { return time.Now().Add(row.jump) })
+				next := newAddresses(dir, "worker-0", func() time.Time { return time.Now().Add(row.jump) })
 				if err := next.load(); err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +137,7 @@ func releases(t *testing.T, dir string) []string {
 // TestReleasesAreForgotten: files of releases do not accumulate, and a release that cannot be recorded frees the address.
 func TestReleasesAreForgotten(t *testing.T) {
 	now, dir := time.Unix(1000, 0), t.TempDir()
-	a := newAddresses(dir, "openshift-sdn", "worker-0", func() time.Time { return now })
+	a := newAddresses(dir, "worker-0", func() time.Time { return now })
 	block := netip.MustParsePrefix("10.128.2.0/27")
 	for i := range 10 {
 		now = now.Add(restTime / 2)
@@ -168,7 +168,7 @@ func TestReleasesAreForgotten(t *testing.T) {
 // TestAddressesAreAssignedOnce: under changes in any order, no address has two owners, and none of the node or of the block's ends is given.
 func TestAddressesAreAssignedOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
-	a := newAddresses(t.TempDir(), "openshift-sdn", "worker-0", func() time.Time { return now })
+	a := newAddresses(t.TempDir(), "worker-0", func() time.Time { return now })
 	block := netip.MustParsePrefix("10.128.2.0/27")
 	given := map[netip.Addr]string{}
 	for i := range 200 {

@@ -35,7 +35,7 @@ func TestFilesOfAnotherRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := &daemon{Options: Options{Config: config}, keeper: &flows.Keeper{}, addresses: newAddresses(config.AddressDir, agentconfig.Plugin, "worker-0", time.Now)}
+	d := &daemon{Options: Options{Config: config}, keeper: &flows.Keeper{}, addresses: newAddresses(config.AddressDir, "worker-0", time.Now)}
 	if err := d.load(); err != nil {
 		t.Fatal(err)
 	}
