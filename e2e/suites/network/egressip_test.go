@@ -81,8 +81,7 @@ func TestTrafficOfANamespaceHasItsEgressIP(t *testing.T) {
 		return
 	}
 	ns := lab.Namespace(t)
-	address, outside := freeAddress(t)
-	requestEgressIP(t, ns, address, "worker-1")
+	address, outside := requestEgressIP(t, ns, "worker-1")
 	onlyFrom := serveOutside(t, ns)
 	client, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "client", "worker-0", nil))
 	if err != nil {
@@ -110,9 +109,11 @@ func TestTrafficOfANamespaceHasItsEgressIP(t *testing.T) {
 	onlyFrom(address)
 }
 
-// requestEgressIP has a namespace request an egress IP, which only the given node may have. No node has it after the test.
-func requestEgressIP(t *testing.T, namespace string, address netip.Addr, node string) {
+// requestEgressIP has a namespace request an egress IP, which only the given node may have, and returns it with the address of the control-plane node. No node has
+// it after the test.
+func requestEgressIP(t *testing.T, namespace, node string) (address, outside netip.Addr) {
 	t.Helper()
+	address, outside = freeAddress(t)
 	t.Cleanup(func() {
 		// Nodes keep the addresses that were assigned from egressCIDRs.
 		for _, node := range []string{"worker-0", "worker-1"} {
@@ -126,6 +127,7 @@ func requestEgressIP(t *testing.T, namespace string, address netip.Addr, node st
 		_, err := lab.Kubectl(ctx, "patch", "netnamespace", namespace, "--type=merge", "-p", fmt.Sprintf(`{"egressIPs":["%s"]}`, address))
 		return err
 	})
+	return address, outside
 }
 
 // While the only node with the egress IP of a namespace reboots, pods of the namespace on it and on another node send continuously: no packet leaves with the
@@ -135,11 +137,9 @@ func TestRebootOfAnEgressNodeRevealsNoOtherAddress(t *testing.T) {
 	if !network.NetNamespaces {
 		return
 	}
-	ns := lab.Namespace(t)
-	address, outside := freeAddress(t)
-	requestEgressIP(t, ns, address, "worker-1")
+	ns, clients := lab.Namespace(t), map[string]*corev1.Pod{}
+	address, outside := requestEgressIP(t, ns, "worker-1")
 	onlyFrom := serveOutside(t, ns)
-	clients := map[string]*corev1.Pod{}
 	for _, node := range []string{"worker-0", "worker-1"} {
 		client := kit.ServerPod(ns, "client-"+node, node, nil)
 		// curl sends packets of TCP, dig of UDP. They begin when the container starts, also after the reboot.
