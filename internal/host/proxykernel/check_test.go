@@ -2,6 +2,7 @@ package proxykernel
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -36,6 +37,28 @@ func TestModesOfThisKernel(t *testing.T) {
 				t.Errorf("%s: %v", tc.why, err)
 			}
 		})
+	}
+}
+
+// TestEachCapabilityIsNeeded runs tests of the requests to the kernel with the capabilities of the containers that run the check, which
+// docs/programs/cluster-network-operator.md lists, and without each of them. NET_RAW is needed for the older ip_tables.
+func TestEachCapabilityIsNeeded(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"net_admin", "net_raw", "sys_admin"}
+	for _, without := range append(slices.Clone(all), "none") {
+		set := "-all"
+		for _, c := range all {
+			if c != without {
+				set += ",+" + c
+			}
+		}
+		out, err := exec.CommandContext(t.Context(), "setpriv", "--bounding-set="+set, "--", self, "-test.run=^(TestModesOfThisKernel|TestNamesAreDistinguished)$").CombinedOutput()
+		if (err == nil) != (without == "none") || err != nil && !strings.Contains(string(out), "operation not permitted") {
+			t.Errorf("without %s the check ends with %v:\n%s", without, err, out)
+		}
 	}
 }
 

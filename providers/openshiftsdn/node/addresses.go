@@ -14,6 +14,7 @@ import (
 	"github.com/containernetworking/plugins/plugins/ipam/host-local/backend/disk"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
@@ -22,25 +23,65 @@ const (
 	rangeID = "0"
 	// restTime is how long a released address is not reused while another one is free.
 	restTime = time.Minute
+	// releasedPrefix is the prefix of the files of released addresses. Their modification times are those of the releases.
+	releasedPrefix = "released_ip."
 )
 
-// addresses allocates the addresses of the node's pods in files of host-local's format: one per address, with the sandbox and its interface.
+// addresses allocates the addresses of the node's pods in files of host-local's format: one per address, with the sandbox and its interface. The file of a
+// released address is renamed, and is removed when the address is reused or has rested: a process that is killed at any time leaves an address either
+// allocated or released.
 type addresses struct {
-	// dir contains the directory named network.
-	dir, network, node string
-	now                func() time.Time
+	// dir contains the directory with the files, which has the name of the plugin.
+	dir, node string
+	now       func() time.Time
 
 	mu    sync.Mutex
 	freed map[netip.Addr]time.Time
 }
 
-func newAddresses(dir, network, node string, now func() time.Time) *addresses {
-	return &addresses{dir: dir, network: network, node: node, now: now, freed: map[netip.Addr]time.Time{}}
+func newAddresses(dir, node string, now func() time.Time) *addresses {
+	return &addresses{dir: dir, node: node, now: now, freed: map[netip.Addr]time.Time{}}
+}
+
+// load loads the releases of an earlier process. The clock may have been set since: a release in the future counts as one at this moment, so that no address
+// rests for longer than restTime, which the agent measures with the monotonic clock.
+func (a *addresses) load() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entries, err := os.ReadDir(filepath.Join(a.dir, agentconfig.Plugin))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("list the released addresses: %w", err)
+	}
+	now := a.now()
+	for _, e := range entries {
+		name, released := strings.CutPrefix(e.Name(), releasedPrefix)
+		address, err := netip.ParseAddr(name)
+		if !released || err != nil {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			return fmt.Errorf("read released address %s: %w", address, err)
+		}
+		a.freed[address] = now.Add(-max(0, now.Sub(info.ModTime())))
+	}
+	return nil
+}
+
+// file returns the name of an address' file with a prefix.
+func (a *addresses) file(prefix string, address netip.Addr) string {
+	return filepath.Join(a.dir, agentconfig.Plugin, prefix+address.String())
 }
 
 // open opens the store and locks it against host-local and other processes.
 func (a *addresses) open() (*disk.Store, error) {
-	store, err := disk.New(a.network, a.dir)
+	store, err := disk.New(agentconfig.Plugin, a.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the addresses of pods: %w", err)
 	}
@@ -91,7 +132,7 @@ func (a *addresses) reserve(store *disk.Store, first, last, start netip.Addr, re
 		if wrapped && next.Compare(start) >= 0 {
 			return netip.Addr{}, nil
 		}
-		if at, ok := a.freed[next]; ok && !resting && a.now().Sub(at) < restTime {
+		if !resting && a.rests(next) {
 			continue
 		}
 		reserved, err := store.Reserve(containerID, ifName, next.AsSlice(), rangeID)
@@ -99,10 +140,27 @@ func (a *addresses) reserve(store *disk.Store, first, last, start netip.Addr, re
 			return netip.Addr{}, fmt.Errorf("reserve address %s: %w", next, err)
 		}
 		if reserved {
-			delete(a.freed, next)
-			return next, nil
+			return next, a.forget(next)
 		}
 	}
+}
+
+// rests reports whether an address was released within restTime.
+func (a *addresses) rests(address netip.Addr) bool {
+	at, released := a.freed[address]
+	return released && a.now().Sub(at) < restTime
+}
+
+// forget forgets the release of an address.
+func (a *addresses) forget(address netip.Addr) error {
+	if _, released := a.freed[address]; !released {
+		return nil
+	}
+	if err := os.Remove(a.file(releasedPrefix, address)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget the release of address %s: %w", address, err)
+	}
+	delete(a.freed, address)
+	return nil
 }
 
 // beforeLast returns the last usable address of a block.
@@ -134,13 +192,34 @@ func (a *addresses) releaseAll(match func(containerID, ifName string) bool) erro
 		if !match(owner[0], owner[1]) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(a.dir, a.network, address.String())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := a.free(address); err != nil {
 			errs = append(errs, fmt.Errorf("free address %s: %w", address, err))
 			continue
 		}
 		a.freed[address] = a.now()
 	}
+	for address := range a.freed {
+		if !a.rests(address) {
+			errs = append(errs, a.forget(address))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// free renames the file of an address, so that the next process knows the release. If that fails, for example on a full disk, free removes the file.
+func (a *addresses) free(address netip.Addr) error {
+	file, now := a.file("", address), a.now()
+	err := os.Chtimes(file, now, now)
+	if err == nil {
+		err = os.Rename(file, a.file(releasedPrefix, address))
+	}
+	if err != nil {
+		err = os.Remove(file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // of returns the address of a sandbox' interface.
@@ -156,7 +235,7 @@ func (a *addresses) of(containerID, ifName string) (netip.Addr, error) {
 
 // list returns the allocated addresses, with the sandbox and interface of each.
 func (a *addresses) list() (map[netip.Addr][2]string, error) {
-	dir := filepath.Join(a.dir, a.network)
+	dir := filepath.Join(a.dir, agentconfig.Plugin)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -168,7 +247,7 @@ func (a *addresses) list() (map[netip.Addr][2]string, error) {
 	for _, e := range entries {
 		address, err := netip.ParseAddr(e.Name())
 		if err != nil {
-			continue // the lock, and the last allocated address
+			continue // the lock, the last allocated address, and released ones
 		}
 		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {

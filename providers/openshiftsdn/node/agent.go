@@ -147,7 +147,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	d := &daemon{
 		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reprogram: agent.NewTrigger(),
-		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now), noted: agent.NewCell(openflow.Set{}),
+		addresses: newAddresses(o.Config.AddressDir, o.Node, time.Now), noted: agent.NewCell(openflow.Set{}),
 	}
 	d.programs.Read, d.vnids.Read = d.computeProgram, d.computeVNIDs
 	if userspace {

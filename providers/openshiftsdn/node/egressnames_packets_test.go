@@ -101,7 +101,7 @@ func (m *machine) startAgentWithNameServer(address string) {
 		m.t.Fatal(err)
 	}
 	m.agent = nodetest.Start(m.t, m.at, m.name+", run", []string{"NODE_NAME=" + m.name, "KUBECONFIG=" + m.kubeconfig},
-		"unshare", "--mount", "--propagation", "slave", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, file, program, "run", "--config", m.file)
+		append([]string{"unshare", "--mount", "--propagation", "slave", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, file}, m.restricted("run", program, "run", "--config", m.file)...)...)
 }
 
 // TestEgressFirewallFollowsNameServer sends connections of pods to addresses that a name server gives, while its answers change.

@@ -156,6 +156,8 @@ type machine struct {
 	file    string
 	// tools is a directory whose programs the agent finds before those of the system; empty for none.
 	tools string
+	// without is a capability that a process of the node lacks; empty for none.
+	without privilege
 	// plainPods are ends of a bridge without the agent's flows.
 	plainPods []netns.Namespace
 	// switchd and agent are the node's processes.
@@ -232,7 +234,7 @@ func (m *machine) start(command string) *nodetest.Process {
 	if m.tools != "" {
 		environment = append(environment, "PATH="+m.tools+":"+os.Getenv("PATH"))
 	}
-	return nodetest.Start(m.t, m.at, m.name+", "+command, environment, program, command, "--config", m.file)
+	return nodetest.Start(m.t, m.at, m.name+", "+command, environment, m.restricted(command, program, command, "--config", m.file)...)
 }
 
 func (m *machine) startSwitch() { m.t.Helper(); m.switchd = m.start("switch") }

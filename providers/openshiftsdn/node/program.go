@@ -157,7 +157,7 @@ func (d *daemon) snapshotLocked() snapshot {
 	}
 }
 
-// load loads the state of an earlier process: the VNIDs of pods, and the flows that are used until the API server responds.
+// load loads the state of an earlier process: the VNIDs of pods, the releases of addresses, and the flows that are used until the API server responds.
 func (d *daemon) load() error {
 	known, _, err := agent.LoadState[map[string]uint32](vnidFile(d.Config))
 	d.known = known
@@ -166,7 +166,7 @@ func (d *daemon) load() error {
 		d.saved = kept.Flows
 		d.keeper.Set(openflow.Verbatim(kept.Flows))
 	}
-	return errors.Join(err, flowsErr, durable.Clean(flowsFile(d.Config)))
+	return errors.Join(err, flowsErr, durable.Clean(flowsFile(d.Config)), d.addresses.load())
 }
 
 // savedFlows is the content of the flows file: the flows that were applied or about to be applied, and the settings that they depend on.

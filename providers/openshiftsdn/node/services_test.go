@@ -28,8 +28,22 @@ import (
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// startProxy runs kube-proxy on the node, in a mode, configured as the operator does it.
+// startProxy runs kube-proxy on the node, in a mode, and waits until it has written rules.
 func (m *machine) startProxy(mode string) {
+	m.t.Helper()
+	m.runProxy(mode)
+	eventually.Holds(m.t, "kube-proxy has written rules", func() (string, bool) {
+		if mode == "iptables" {
+			out, err := m.at.Try("iptables", "-t", "nat", "-S", "KUBE-SERVICES")
+			return out, err == nil
+		}
+		out, err := m.at.Try("nft", "list", "chain", "ip", "kube-proxy", "filter-forward")
+		return out, err == nil
+	})
+}
+
+// runProxy runs kube-proxy on the node, configured as the operator does it.
+func (m *machine) runProxy(mode string) *nodetest.Process {
 	m.t.Helper()
 	m.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}}})
 	file := filepath.Join(m.t.TempDir(), "kube-proxy.yaml")
@@ -49,15 +63,7 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
-	nodetest.Start(m.t, m.at, m.name+", kube-proxy", nil, filepath.Join(assets.Dir(m.t, "kube-proxy"), "kube-proxy"), "--config", file)
-	eventually.Holds(m.t, "kube-proxy has written rules", func() (string, bool) {
-		if mode == "iptables" {
-			out, err := m.at.Try("iptables", "-t", "nat", "-S", "KUBE-SERVICES")
-			return out, err == nil
-		}
-		out, err := m.at.Try("nft", "list", "chain", "ip", "kube-proxy", "filter-forward")
-		return out, err == nil
-	})
+	return nodetest.Start(m.t, m.at, m.name+", kube-proxy", nil, m.restricted("kube-proxy", filepath.Join(assets.Dir(m.t, "kube-proxy"), "kube-proxy"), "--config", file)...)
 }
 
 // idled creates a Service that is marked as idled, or not, and has no endpoints.
