@@ -77,7 +77,7 @@ install: build ## cno into $(DESTDIR)$(PREFIX)/bin, also as kubectl cno with its
 	@ln -sf cno $(DESTDIR)$(PREFIX)/bin/kubectl_complete-cno
 
 images: build $(LAB) ## All images as docker-archive tars, into _output/images
-	@$(LAB) build kube-proxy etcd etcdctl etcdutl cni-plugins
+	@$(LAB) build kube-proxy etcd etcdctl cni-plugins
 	@go run ./hack/mkimages
 
 release: $(LAB) ## Everything that VERSION=vX.Y.Z is released with, into _output/release/VERSION
@@ -127,7 +127,7 @@ deps: ## Debian packages that the tests need
 	@hack/deps.sh
 
 test-assets: $(LAB) ## What tests run: a real API server, etcd and kube-proxy
-	@$(LAB) build kube-apiserver kube-proxy etcd etcdctl etcdutl kubectl cni-plugins
+	@$(LAB) build kube-apiserver kube-proxy etcd etcdctl kubectl cni-plugins
 
 $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab

@@ -52,17 +52,12 @@ func etcdSnapshots() *cobra.Command {
 }
 
 func (f *snapshotFlags) restoreCommand() *cobra.Command {
-	tool := "/usr/bin/etcdutl"
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "restore", Short: "Make the member on this node from a snapshot that the standard input has", Args: cobra.NoArgs,
 		Long: "Make the member on this node from a snapshot that the standard input has. All members must be made from the same snapshot, while none runs; " +
 			"the page of the network in docs/providers describes the steps. What the member has on its disk is renamed.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.restore(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), etcdsnapshot.Command(tool))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.restore(cmd.InOrStdin(), cmd.OutOrStdout()) },
 	}
-	cmd.Flags().StringVar(&tool, "etcdutl", tool, "the path of etcdutl")
-	return cmd
 }
 
 func (f *snapshotFlags) run(ctx context.Context) error {
@@ -105,7 +100,7 @@ func (f *snapshotFlags) print(out io.Writer, name string) error {
 	return nil
 }
 
-func (f *snapshotFlags) restore(ctx context.Context, in io.Reader, out io.Writer, tool etcdsnapshot.Tool) error {
+func (f *snapshotFlags) restore(in io.Reader, out io.Writer) error {
 	if f.node == "" || f.data == "" || f.members == "" {
 		return errors.New("--node, --data and --members are required")
 	}
@@ -122,7 +117,7 @@ func (f *snapshotFlags) restore(ctx context.Context, in io.Reader, out io.Writer
 	if err := durable.Copy(snapshot, in, 0o600); err != nil {
 		return fmt.Errorf("copy the standard input: %w", err)
 	}
-	former, err := etcdsnapshot.Restore(ctx, tool, members, f.node, snapshot, f.data, time.Now())
+	former, err := etcdsnapshot.Restore(members, f.node, snapshot, f.data, time.Now())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/cluster-network-operator/cno/internal/image"
-	"github.com/cluster-network-operator/cno/internal/testing/assets"
 )
 
 // BenchmarkSize measures cno, and the content of the operator's image, which has no base: as they are on a disk, and as they are downloaded,
@@ -22,7 +21,7 @@ func BenchmarkSize(b *testing.B) {
 		b.Fatal(err)
 	}
 	programs := b.TempDir()
-	in := image.Inputs{Programs: programs, Components: assets.Dir(b, "etcdutl"), Images: filepath.Join(root, "images"), Version: "v0.0.0", Arch: runtime.GOARCH}
+	in := image.Inputs{Programs: programs, Images: filepath.Join(root, "images"), Version: "v0.0.0", Arch: runtime.GOARCH}
 	definition, err := in.Definition("cluster-network-operator")
 	if err != nil {
 		b.Fatal(err)

@@ -97,6 +97,7 @@ var rules = []struct {
 	{"internal/multinet/dhcp", Edges},
 	{"internal/controller", Loops},
 	{"internal/cli", Composition},
+	{"internal/typedclient", Edges},
 	{"internal/ui/objects", Edges},
 	{"internal/ui", Composition},
 	{"internal/release", Composition},

@@ -45,7 +45,6 @@ func Catalogue() []Component {
 		kubernetes("kube-apiserver"),
 		kubernetes("kubectl"),
 		{Name: "etcdctl", Version: etcdVersion, Module: "etcd", Package: "go.etcd.io/etcd/etcdctl/v3"},
-		{Name: "etcdutl", Version: etcdVersion, Module: "etcd", Package: "go.etcd.io/etcd/etcdutl/v3"},
 		kubernetes("kube-controller-manager"),
 		kubernetes("kube-scheduler"),
 		kubernetes("kubelet"),

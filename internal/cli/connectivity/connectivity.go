@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
@@ -19,6 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/typedclient"
 )
 
 // options are the command-line options.
@@ -160,7 +160,7 @@ func (s *fixture) on(ctx context.Context, config *rest.Config, limit time.Durati
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 100, 200
 	var err error
-	if s.api, err = kubernetes.NewForConfig(config); err != nil {
+	if s.api, err = typedclient.New(config); err != nil {
 		return fmt.Errorf("reach the cluster: %w", err)
 	}
 	s.limit = limit

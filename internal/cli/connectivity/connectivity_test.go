@@ -13,10 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/netprobe"
+	"github.com/cluster-network-operator/cno/internal/typedclient"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
@@ -114,7 +113,7 @@ func TestInterruptedTestIsCleanedUp(t *testing.T) {
 	if err := server.Client.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	api, err := kubernetes.NewForConfig(server.Config)
+	api, err := typedclient.New(server.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

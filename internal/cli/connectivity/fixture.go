@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/netprobe"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/typedclient"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 
 // fixture has the objects of a test in a cluster.
 type fixture struct {
-	api                       kubernetes.Interface
+	api                       *typedclient.Clients
 	operator, image, external string
 	pull                      corev1.PullPolicy
 	pullSecrets               []corev1.LocalObjectReference
@@ -134,7 +134,7 @@ func newReport(all []scenario, results map[string]netprobe.Result, notes []strin
 
 // places chooses nodes: the named ones, or up to three, at least one of them ready and the others preferably not ready.
 func (s *fixture) places(ctx context.Context, names []string) ([]place, error) {
-	list, err := s.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := s.api.CoreV1.Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
@@ -177,7 +177,7 @@ func (s *fixture) findImage(ctx context.Context) error {
 	if s.image != "" {
 		return nil
 	}
-	d, err := s.api.AppsV1().Deployments(s.operator).Get(ctx, status.OperatorDeployment, metav1.GetOptions{})
+	d, err := s.api.AppsV1.Deployments(s.operator).Get(ctx, status.OperatorDeployment, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("find the operator's image (or give --image): %w", err)
 	}
@@ -187,7 +187,7 @@ func (s *fixture) findImage(ctx context.Context) error {
 
 // open removes the leftovers of earlier tests and creates the namespace.
 func (s *fixture) open(ctx context.Context) error {
-	spaces := s.api.CoreV1().Namespaces()
+	spaces := s.api.CoreV1.Namespaces()
 	old, err := spaces.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return fmt.Errorf("look for earlier tests: %w", err)
@@ -206,7 +206,7 @@ func (s *fixture) open(ctx context.Context) error {
 
 // newNamespace creates a namespace for pods of the test.
 func (s *fixture) newNamespace(ctx context.Context) (string, error) {
-	made, err := s.api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "cno-connectivity-", Labels: map[string]string{
+	made, err := s.api.CoreV1.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "cno-connectivity-", Labels: map[string]string{
 		label: "true", "pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/warn": "privileged", "pod-security.kubernetes.io/audit": "privileged",
 	}}}, metav1.CreateOptions{})
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *fixture) newNamespace(ctx context.Context) (string, error) {
 // copyPullSecret copies the operator's pull secret into the namespace of the test, if there is one and the user may read it: nodes that
 // do not have the image pull it from the same registry.
 func (s *fixture) copyPullSecret(ctx context.Context) error {
-	found, err := s.api.CoreV1().Secrets(s.operator).Get(ctx, facts.PullSecretName, metav1.GetOptions{})
+	found, err := s.api.CoreV1.Secrets(s.operator).Get(ctx, facts.PullSecretName, metav1.GetOptions{})
 	if err != nil {
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 			return nil
@@ -226,7 +226,7 @@ func (s *fixture) copyPullSecret(ctx context.Context) error {
 		return fmt.Errorf("read the pull secret: %w", err)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: found.Name}, Type: found.Type, Data: found.Data}
-	if _, err := s.api.CoreV1().Secrets(s.namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+	if _, err := s.api.CoreV1.Secrets(s.namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("copy the pull secret: %w", err)
 	}
 	s.pullSecrets = []corev1.LocalObjectReference{{Name: found.Name}}
@@ -263,19 +263,19 @@ func (s *fixture) cleanUp(ctx context.Context) error {
 
 // remove deletes a namespace and its pods.
 func (s *fixture) remove(ctx context.Context, namespace string) error {
-	if err := s.api.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.api.CoreV1.Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
 	// Pods on unreachable nodes would block it.
 	now := int64(0)
-	_ = s.api.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}) // the namespace's own deletion continues anyway
+	_ = s.api.CoreV1.Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}) // the namespace's own deletion continues anyway
 	return nil
 }
 
 // removed waits until a namespace is deleted.
 func (s *fixture) removed(ctx context.Context, namespace string) error {
 	for {
-		if _, err := s.api.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if _, err := s.api.CoreV1.Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return nil
 		}
 		select {
@@ -297,7 +297,7 @@ func (s *fixture) services(ctx context.Context) (target, error) {
 	if s.dns(ctx) {
 		t.name = "server." + s.namespace + ".svc"
 	}
-	kubernetes, err := s.api.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	kubernetes, err := s.api.CoreV1.Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 	if err == nil {
 		t.api, t.apiPort = kubernetes.Spec.ClusterIPs, int(kubernetes.Spec.Ports[0].Port)
 	} else if !apierrors.IsNotFound(err) {
@@ -319,7 +319,7 @@ var servicePorts = []corev1.ServicePort{
 
 // service creates a Service for the pods of a name in every IP family of the cluster.
 func (s *fixture) service(ctx context.Context, name string, kind corev1.ServiceType, ports []corev1.ServicePort) (*corev1.Service, error) {
-	made, err := s.api.CoreV1().Services(s.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
+	made, err := s.api.CoreV1.Services(s.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Type: kind, Selector: map[string]string{"app": name}, IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack), Ports: ports,
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -344,7 +344,7 @@ func outside(external string) (host string, port int, err error) {
 // dns reports whether the cluster has a DNS Service: without one, no names are resolved.
 func (s *fixture) dns(ctx context.Context) bool {
 	for _, place := range [][2]string{{"kube-system", "kube-dns"}, {"openshift-dns", "dns-default"}} {
-		if _, err := s.api.CoreV1().Services(place[0]).Get(ctx, place[1], metav1.GetOptions{}); err == nil {
+		if _, err := s.api.CoreV1.Services(place[0]).Get(ctx, place[1], metav1.GetOptions{}); err == nil {
 			return true
 		}
 	}

@@ -97,7 +97,7 @@ func addressesOn(p *corev1.Pod, network string) (addresses []string) {
 // failureReason returns the last warning about the pods of the test on a node.
 func (s *fixture) failureReason(ctx context.Context, node string) string {
 	unknown := "the kubelet of the node does not respond, or the network assigns no address"
-	pods, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
+	pods, err := s.api.CoreV1.Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
 	if err != nil {
 		return unknown
 	}
@@ -105,7 +105,7 @@ func (s *fixture) failureReason(ctx context.Context, node string) string {
 		if p.Spec.NodeName != node {
 			continue
 		}
-		events, err := s.api.CoreV1().Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + p.Name})
+		events, err := s.api.CoreV1.Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + p.Name})
 		if err != nil {
 			return unknown
 		}
@@ -210,7 +210,7 @@ func (s *fixture) selector() string {
 // cleanUpPods deletes the pods of a test on a further network, whose namespace does not belong to the test.
 func (s *fixture) cleanUpPods(ctx context.Context) error {
 	now := int64(0)
-	pods := s.api.CoreV1().Pods(s.namespace)
+	pods := s.api.CoreV1.Pods(s.namespace)
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: s.selector()}); err != nil {
 		return fmt.Errorf("delete the pods of the test in namespace %s (label %s): %w", s.namespace, s.selector(), err)
 	}

@@ -260,7 +260,7 @@ func (s *fixture) client(ctx context.Context, node string, m measurement, each t
 	case pods[0] == nil:
 		return nil, fmt.Errorf("the pod on %s did not end in time", node)
 	}
-	raw, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pods[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	raw, err := s.api.CoreV1.Pods(s.namespace).GetLogs(pods[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the result: %w", err)
 	}

@@ -56,14 +56,14 @@ func (s *fixture) start(ctx context.Context, wanted []*corev1.Pod, done func(*co
 	made := make([]*corev1.Pod, len(wanted))
 	for i, p := range wanted {
 		var err error
-		if made[i], err = s.api.CoreV1().Pods(s.namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+		if made[i], err = s.api.CoreV1.Pods(s.namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return nil, fmt.Errorf("create a pod on %s: %w", p.Spec.NodeName, err)
 		}
 	}
 	out := make([]*corev1.Pod, len(wanted))
 	deadline := time.Now().Add(s.starting() + s.working)
 	for {
-		list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
+		list, err := s.api.CoreV1.Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector()})
 		if err != nil {
 			return nil, fmt.Errorf("list pods: %w", err)
 		}
@@ -148,7 +148,7 @@ func (s *fixture) tryAll(ctx context.Context, all []scenario) (map[string]netpro
 }
 
 func (s *fixture) results(ctx context.Context, pod string) ([]netprobe.Result, error) {
-	raw, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
+	raw, err := s.api.CoreV1.Pods(s.namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (s *fixture) tryPolicies(ctx context.Context, places []place, t target) (tr
 	}
 	s.logf("starting pods with NetworkPolicies on %d nodes", len(places))
 	for _, p := range policies(s.enforces.egress) {
-		switch _, err := s.api.NetworkingV1().NetworkPolicies(s.namespace).Create(ctx, p, metav1.CreateOptions{}); {
+		switch _, err := s.api.NetworkingV1.NetworkPolicies(s.namespace).Create(ctx, p, metav1.CreateOptions{}); {
 		case apierrors.IsForbidden(err):
 			return trial{notes: []string{fmt.Sprintf("scenarios with NetworkPolicies are skipped: %v", err)}}, nil
 		case err != nil:

@@ -24,7 +24,7 @@ type hostPod struct {
 // readHostPods reads the running pods on the host network of all namespaces.
 func (c *collector) readHostPods(ctx context.Context, found *collected) {
 	for next := ""; ; {
-		list, err := c.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.hostNetwork=true", Limit: page, Continue: next})
+		list, err := c.typed.CoreV1.Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.hostNetwork=true", Limit: page, Continue: next})
 		if err != nil {
 			found.miss("pods on the network of nodes", err)
 			return

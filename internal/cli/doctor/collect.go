@@ -18,13 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/redact"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/typedclient"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // collector reads a cluster. namespace is that of the operator.
 type collector struct {
 	api       dynamic.Interface
-	typed     kubernetes.Interface
+	typed     *typedclient.Clients
 	mapper    meta.RESTMapper
 	clock     *kubeconfig.Clock
 	namespace string

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/podexec"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/typedclient"
 )
 
 // options are the command-line options.
@@ -190,7 +190,7 @@ func open(config *rest.Config, namespace string, registry pipeline.Registry, now
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	typed, err := kubernetes.NewForConfig(config)
+	typed, err := typedclient.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
@@ -206,7 +206,7 @@ func open(config *rest.Config, namespace string, registry pipeline.Registry, now
 
 // reachable returns an error if the API server is unreachable.
 func (c *collector) reachable(ctx context.Context) error {
-	if _, err := c.typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
+	if _, err := c.typed.CoreV1.RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
 		return fmt.Errorf("reach the cluster: %w", err)
 	}
 	return nil

@@ -202,10 +202,10 @@ func TestDoctorOnlyReads(t *testing.T) {
 	if seen == 0 {
 		t.Error("the audit log is empty")
 	}
-	if err := c.typed.CoreV1().Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), "only reads") {
+	if err := c.typed.CoreV1.Pods(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), "only reads") {
 		t.Errorf("it could write: %v", err)
 	}
-	if _, err := c.typed.CoreV1().Secrets(ns).List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "not read") {
+	if _, err := c.typed.CoreV1.Secrets(ns).List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "not read") {
 		t.Errorf("it could read Secrets: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // read, and kinds whose API is unavailable.
 func (c *collector) readInventory(ctx context.Context, found *collected) {
 	const name = "inventory of applied objects"
-	cm, err := c.typed.CoreV1().ConfigMaps(c.namespace).Get(ctx, plan.InventoryName, metav1.GetOptions{})
+	cm, err := c.typed.CoreV1.ConfigMaps(c.namespace).Get(ctx, plan.InventoryName, metav1.GetOptions{})
 	if err != nil {
 		found.miss(name, err)
 		return

@@ -92,7 +92,7 @@ func sources(namespace string, pods []map[string]any) []source {
 // log reads the end of a log.
 func (c *collector) log(ctx context.Context, s source) ([]byte, error) {
 	lines := logLines
-	stream, err := c.typed.CoreV1().Pods(s.namespace).GetLogs(s.pod, &corev1.PodLogOptions{Container: s.container, Previous: s.previous, TailLines: &lines, Timestamps: true}).Stream(ctx)
+	stream, err := c.typed.CoreV1.Pods(s.namespace).GetLogs(s.pod, &corev1.PodLogOptions{Container: s.container, Previous: s.previous, TailLines: &lines, Timestamps: true}).Stream(ctx)
 	if err != nil {
 		if s.previous && strings.Contains(err.Error(), "not found") {
 			return nil, nil // the node has deleted it

@@ -73,7 +73,7 @@ func scheduled(objects []map[string]any) []map[string]any {
 
 // readLease reads the operator's lease. One that does not exist counts as never renewed.
 func (c *collector) readLease(ctx context.Context, found *collected) {
-	lease, err := c.typed.CoordinationV1().Leases(c.namespace).Get(ctx, status.LeaseName, metav1.GetOptions{})
+	lease, err := c.typed.CoordinationV1.Leases(c.namespace).Get(ctx, status.LeaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		lease, err = &coordinationv1.Lease{}, nil
 	}

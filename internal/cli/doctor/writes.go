@@ -96,7 +96,7 @@ func (c *collector) tryWrites(ctx context.Context, found *collected) {
 // readWebhooks maps each webhook to its configuration.
 func (c *collector) readWebhooks(ctx context.Context, found *collected) error {
 	found.webhooks = map[string]string{}
-	validating, err := c.typed.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	validating, err := c.typed.AdmissionregistrationV1.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *collector) readWebhooks(ctx context.Context, found *collected) error {
 			found.webhooks[hook.Name] = "validatingwebhookconfiguration " + w.Name
 		}
 	}
-	mutating, err := c.typed.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	mutating, err := c.typed.AdmissionregistrationV1.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package etcdsnapshot takes snapshots of an etcd on the disks of nodes with a member (Keeper), and removes data of former members there. Restore creates
-// members from a snapshot with etcd's tool etcdutl.
+// members from a snapshot with etcd's own library.
 //
 // It never changes the directory of a running member.
 package etcdsnapshot

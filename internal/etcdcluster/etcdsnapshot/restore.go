@@ -1,7 +1,6 @@
 package etcdsnapshot
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,17 +8,22 @@ import (
 	"strings"
 	"time"
 
+	etcd "go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// Tool runs etcdutl with arguments. The error contains its output.
-type Tool func(ctx context.Context, args []string) error
+// revisionBump is how far the revisions of a restored etcd start above those of the snapshot. Earlier revisions count as compacted, so that clients that have
+// seen later ones than the snapshot read everything again.
+const revisionBump = 1_000_000_000
 
 // Restore creates the data of the member on a node from a snapshot. All members of the record must be restored from the same snapshot before any of them is
 // started; they then form one cluster. data is the parent of the members' data directories. Restore renames the existing directory of the member and
 // returns its new name; empty if there was none. It creates the new directory atomically.
-func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, snapshot, data string, now time.Time) (former string, err error) {
+func Restore(m etcdcluster.Membership, node, snapshot, data string, now time.Time) (former string, err error) {
 	if err := Verify(snapshot); err != nil {
 		return "", err
 	}
@@ -32,7 +36,10 @@ func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, 
 	if err := os.RemoveAll(unfinished); err != nil {
 		return "", fmt.Errorf("remove the data of an earlier attempt: %w", err)
 	}
-	if err := etcdutl(ctx, arguments(m, member, all, snapshot, unfinished)); err != nil {
+	if err := restore(etcd.RestoreConfig{
+		SnapshotPath: snapshot, OutputDataDir: unfinished, Name: member.Name, PeerURLs: []string{member.PeerURL},
+		InitialCluster: all, InitialClusterToken: m.Token, RevisionBump: revisionBump, MarkCompacted: true,
+	}); err != nil {
 		return "", errors.Join(fmt.Errorf("restore member %s: %w", member.Name, err), os.RemoveAll(unfinished))
 	}
 	if former, err = setAside(target, now); err != nil {
@@ -42,6 +49,22 @@ func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, 
 		return former, fmt.Errorf("restore member %s: %w", member.Name, err)
 	}
 	return former, nil
+}
+
+// restore creates a data directory. etcd's library logs why it cannot use a database and panics with a message, which restore returns as an error. If it
+// cannot write, it logs the error and ends the program.
+func restore(config etcd.RestoreConfig) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case string:
+			err = errors.New(r)
+		default:
+			panic(r)
+		}
+	}()
+	log := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "message"}), zapcore.Lock(os.Stderr), zap.PanicLevel))
+	return etcd.NewV3(log).Restore(config)
 }
 
 // setAside renames the directory of a member; it fails if an etcd uses it.
@@ -80,14 +103,4 @@ func membersOf(m etcdcluster.Membership, node string) (own etcdcluster.Member, a
 		return own, "", fmt.Errorf("no member of etcd runs on node %q; the record has members on %s", node, strings.Join(nodes, ", "))
 	}
 	return own, strings.Join(list, ","), nil
-}
-
-// arguments returns the arguments of etcdutl. Revisions start far above those of the snapshot, and earlier ones count as compacted, so that clients that
-// have seen later revisions read everything again.
-func arguments(m etcdcluster.Membership, member etcdcluster.Member, all, snapshot, directory string) []string {
-	return []string{
-		"snapshot", "restore", snapshot, "--name", member.Name, "--data-dir", directory,
-		"--initial-cluster", all, "--initial-cluster-token", m.Token, "--initial-advertise-peer-urls", member.PeerURL,
-		"--bump-revision", "1000000000", "--mark-compacted",
-	}
 }

@@ -2,7 +2,6 @@ package etcdsnapshot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -17,10 +16,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
@@ -124,7 +123,7 @@ func (c *threeMembers) start() {
 		if err := os.WriteFile(file, []byte(config+"unsafe-no-fsync: true\nlog-level: error\n"), 0o600); err != nil {
 			c.t.Fatal(err)
 		}
-		cmd := exec.Command(filepath.Join(assets(c.t), "etcd"), "--config-file", file)
+		cmd := exec.Command(filepath.Join(assets.Dir(c.t, "etcd"), "etcd"), "--config-file", file)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		cmd.Stderr = c.t.Output()
 		if err := cmd.Start(); err != nil {
@@ -156,39 +155,6 @@ func (c *threeMembers) connect() etcdclient.Etcd {
 		return fmt.Sprint(err), err == nil
 	})
 	return etcd
-}
-
-// assets is the directory with the programs of tests.
-func assets(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("CNO_TEST_ASSETS"); dir != "" {
-		return dir
-	}
-	return filepath.Join(root(t), "_output", "lab", "bin")
-}
-
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := apitest.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// etcdutl returns etcd's tool, which it builds from the sources that the image is built from if it is not among the programs of tests.
-func etcdutl(t *testing.T) Tool {
-	t.Helper()
-	path := filepath.Join(assets(t), "etcdutl")
-	if _, err := os.Stat(path); err != nil {
-		path = filepath.Join(t.TempDir(), "etcdutl")
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "go.etcd.io/etcd/etcdutl/v3")
-		build.Dir = filepath.Join(root(t), "e2e", "components", "etcd")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build etcdutl: %v\n%s", err, out)
-		}
-	}
-	return Command(path)
 }
 
 func put(ctx context.Context, etcd etcdclient.Etcd, key, value string) error {
@@ -223,8 +189,7 @@ func TestALostClusterIsRestoredFromASnapshot(t *testing.T) {
 		t.Fatalf("read %v, %v", later, err)
 	}
 
-	tool := etcdutl(t)
-	if _, err := Restore(ctx, tool, c.members, "a", snapshot, c.data("a"), noon); err == nil || !strings.Contains(err.Error(), "an etcd uses") {
+	if _, err := Restore(c.members, "a", snapshot, c.data("a"), noon); err == nil || !strings.Contains(err.Error(), "an etcd uses") {
 		t.Errorf("a member that runs is restored: %v", err)
 	}
 	c.stop()
@@ -234,7 +199,7 @@ func TestALostClusterIsRestoredFromASnapshot(t *testing.T) {
 		}
 	}
 	for i, m := range c.members.Members {
-		former, err := Restore(ctx, tool, c.members, m.Node, snapshot, c.data(m.Node), noon)
+		former, err := Restore(c.members, m.Node, snapshot, c.data(m.Node), noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +246,10 @@ func (c *threeMembers) reread(revision int64) {
 }
 
 func TestWhatCannotBeRestored(t *testing.T) {
-	m := etcdcluster.Membership{Members: []etcdcluster.Member{{Name: "a-1", Node: "a", State: etcdcluster.Existing}, {Name: "b-1", Node: "b", State: etcdcluster.Promised}}}
+	m := etcdcluster.Membership{Members: []etcdcluster.Member{
+		{Name: "a-1", Node: "a", PeerURL: "https://192.0.2.1:2380", State: etcdcluster.Existing},
+		{Name: "b-1", Node: "b", State: etcdcluster.Promised},
+	}}
 	dir := t.TempDir()
 	good, err := Take(t.Context(), stream{content: database()}, dir, noon)
 	if err != nil {
@@ -291,19 +259,18 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	if err := os.WriteFile(bad, database()[1:], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fails := func(context.Context, []string) error { return errors.New("no space left") }
 	for _, tt := range []struct{ node, snapshot, want string }{
 		{"a", filepath.Join(dir, "missing"), "no such file"},
 		{"a", bad, "incomplete"},
 		{"b", good, "no member of etcd runs on node \"b\""},
 		{"c", good, "the record has members on a"},
-		{"a", good, "no space left"},
+		{"a", good, "failed to open database"},
 	} {
 		data := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(data, "a-1", "member"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), fails, m, tt.node, tt.snapshot, data, noon); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Restore(m, tt.node, tt.snapshot, data, noon); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("node %s, %s: the error is %v, want one with %q", tt.node, tt.snapshot, err, tt.want)
 		}
 		if left, err := os.ReadDir(data); err != nil || len(left) != 1 || left[0].Name() != "a-1" {

@@ -21,10 +21,10 @@ func (c *Cluster) Follow(ctx context.Context, names ...string) {
 		if !ok || strings.Contains(name, "/") {
 			continue
 		}
-		c.follow(ctx, &corev1.Pod{}, toolscache.NewFilteredListWatchFromClient(c.typed.CoreV1().RESTClient(), "pods", namespace, func(o *metav1.ListOptions) {
+		c.follow(ctx, &corev1.Pod{}, toolscache.NewFilteredListWatchFromClient(c.typed.CoreV1.RESTClient(), "pods", namespace, func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		}))
-		c.follow(ctx, &discoveryv1.EndpointSlice{}, toolscache.NewFilteredListWatchFromClient(c.typed.DiscoveryV1().RESTClient(), "endpointslices", namespace, func(o *metav1.ListOptions) {
+		c.follow(ctx, &discoveryv1.EndpointSlice{}, toolscache.NewFilteredListWatchFromClient(c.typed.DiscoveryV1.RESTClient(), "endpointslices", namespace, func(o *metav1.ListOptions) {
 			o.LabelSelector = labels.Set{discoveryv1.LabelServiceName: name}.String()
 		}))
 	}

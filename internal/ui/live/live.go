@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -27,6 +26,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/typedclient"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 	"github.com/cluster-network-operator/cno/internal/ui/page"
 )
@@ -48,7 +48,7 @@ type Cluster struct {
 	Changed <-chan struct{}
 
 	config  *rest.Config
-	typed   kubernetes.Interface
+	typed   *typedclient.Clients
 	cache   cache.Cache
 	direct  client.Client
 	watched map[schema.GroupVersionKind]bool
@@ -75,7 +75,7 @@ func Open(ctx context.Context, config *rest.Config, namespace string, operands p
 	}
 	c := &Cluster{config: config, watched: map[schema.GroupVersionKind]bool{}, changed: make(chan struct{}, 1)}
 	c.Changed = c.changed
-	if c.typed, err = kubernetes.NewForConfigAndClient(config, httpClient); err != nil {
+	if c.typed, err = typedclient.New(config); err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
 	if c.direct, err = client.New(config, client.Options{HTTPClient: httpClient, Mapper: mapper, Scheme: scheme}); err != nil {
@@ -125,7 +125,7 @@ func (c *Cluster) May(ctx context.Context, verb, group, resource string) (bool, 
 
 func (c *Cluster) may(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
-	answer, err := c.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	answer, err := c.typed.AuthorizationV1.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("ask the API server for the permissions of this user: %w", err)
 	}
@@ -230,7 +230,7 @@ func (c *Cluster) signal() {
 
 // podsOf lists the pods of a node.
 func (c *Cluster) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
-	list, err := c.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(nodeOfPod, node).String()})
+	list, err := c.typed.CoreV1.Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(nodeOfPod, node).String()})
 	if err != nil {
 		return nil, err
 	}
