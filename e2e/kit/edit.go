@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -28,16 +27,21 @@ const (
 	Repaired = 20 * time.Second
 )
 
+// Change reads an object, which needs only a key, and changes it with a merge patch of what the function changes in it. In contrast to an
+// update, the patch does not conflict with the writes of controllers, which may come at any time.
+func (k *Kit) Change(ctx context.Context, object client.Object, change func()) error {
+	if err := k.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return err
+	}
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	return k.Client.Patch(ctx, object, client.MergeFrom(before))
+}
+
 // Update changes the spec of Network/cluster.
 func (k *Kit) Update(ctx context.Context, change func(*operatorv1.NetworkSpec)) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		n, err := k.Network(ctx)
-		if err != nil {
-			return err
-		}
-		change(&n.Spec)
-		return k.Client.Update(ctx, n)
-	})
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}
+	return k.Change(ctx, n, func() { change(&n.Spec) })
 }
 
 // Edit changes the spec of Network/cluster, and restores it when the test ends.

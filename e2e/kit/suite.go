@@ -104,7 +104,7 @@ func (k *Kit) Namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := k.Client.Delete(ctx, ns); err != nil {
 			t.Errorf("delete namespace %s: %v", ns.Name, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,6 +85,29 @@ func TestRBACHoldsForUsersAndServiceAccounts(t *testing.T) {
 		}})
 	for name, c := range map[string]client.Client{"user": user, "service account": account} {
 		eventually.Is(t, name+" with a role may list", func() bool { return list(c) == nil })
+	}
+}
+
+// TestChangesDoNotConflict changes objects that another client has written since they were read, and removes a field.
+func TestChangesDoNotConflict(t *testing.T) {
+	server := apitest.Shared(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "changed", Annotations: map[string]string{"removed": "", "kept": ""}}}
+	server.Create(t, node)
+	other := node.DeepCopy()
+	other.Annotations["other"] = ""
+	if err := server.Client.Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	stale := node.DeepCopy()
+	apitest.Change(t, server.Client, node, func() { delete(node.Annotations, "removed") })
+	if diff := cmp.Diff(map[string]string{"kept": "", "other": ""}, node.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	apitest.ChangeStatus(t, server.Client, stale, func() {
+		stale.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
+	})
+	if len(stale.Status.Addresses) != 1 || len(stale.Annotations) != 2 {
+		t.Errorf("after the change of the status the node is %+v", stale)
 	}
 }
 

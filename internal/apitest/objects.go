@@ -92,6 +92,33 @@ func (s *Server) DeleteAfter(tb testing.TB, object client.Object) {
 	})
 }
 
+// Change changes an object that was created or read before, with a merge patch of what the function changes in it. In contrast to an
+// update, the patch does not conflict with the writes of controllers, which may come at any time, and does not revert them. The test
+// fails if the server refuses the patch. Afterwards the object is as the server has it.
+func Change(tb testing.TB, api client.Client, object client.Object, change func(), options ...client.PatchOption) {
+	tb.Helper()
+	patch := patchOf(object, change)
+	if err := api.Patch(tb.Context(), object, patch, options...); err != nil {
+		tb.Fatalf("change %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+// ChangeStatus is Change for the status of an object whose kind has the subresource.
+func ChangeStatus(tb testing.TB, api client.Client, object client.Object, change func(), options ...client.SubResourcePatchOption) {
+	tb.Helper()
+	patch := patchOf(object, change)
+	if err := api.Status().Patch(tb.Context(), object, patch, options...); err != nil {
+		tb.Fatalf("change status of %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+// patchOf changes an object, and returns the patch from what it was before.
+func patchOf(object client.Object, change func()) client.Patch {
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	return client.MergeFrom(before)
+}
+
 func (s *Server) delete(ctx context.Context, object client.Object) error {
 	if err := s.Client.Delete(ctx, object); err != nil {
 		return client.IgnoreNotFound(err)

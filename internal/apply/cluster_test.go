@@ -185,10 +185,7 @@ func (c *cluster) as(o *unstructured.Unstructured) {
 func (c *cluster) edit(kind, name string, change func(map[string]any)) {
 	c.Helper()
 	o := c.must(kind, name)
-	change(o.Object)
-	if err := c.server.Client.Update(c.Context(), o); err != nil {
-		c.Fatal(err)
-	}
+	apitest.Change(c, c.server.Client, o, func() { change(o.Object) })
 }
 
 // objects decodes manifests, in which NAME stands for the test's name. All are labelled as the operator's.

@@ -431,7 +431,7 @@ func TestUnresponsiveServerTimesOut(t *testing.T) {
 	executor.Client, executor.RequestTimeout = hanging{fake}, 50*time.Millisecond
 	start := time.Now()
 	_, err := executor.Execute(t.Context(), planOf(t, fake, object(t, aNamespace)))
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Minute {
 		t.Errorf("error %v after %s", err, time.Since(start))
 	}
 }

@@ -119,11 +119,7 @@ func TestChecksThatChangeAreFollowed(t *testing.T) {
 		return func() bool { return reachable(t, server, namespace, c.Name).Status == status }
 	}
 	eventually.Is(t, "a new check is run", is(metav1.ConditionFalse))
-	before := c.DeepCopy()
-	c.Spec.TargetEndpoint = listen(t, "127.0.0.1:0").Addr().String()
-	if err := server.Client.Patch(t.Context(), c, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, server.Client, c, func() { c.Spec.TargetEndpoint = listen(t, "127.0.0.1:0").Addr().String() })
 	eventually.Is(t, "its new target is checked", is(metav1.ConditionTrue))
 	if err := server.Client.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func TestSampleTimesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if s := (Connector{}).sample(ctx, "x", l.Addr().String(), time.Now); !s.Reached() {
 		t.Errorf("%+v", s)

@@ -43,10 +43,9 @@ func TestTheAllowlistNeedsNoMoreThanTheRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.eventually("deleted, it is the default one on nodes, too", func() bool { return len(installed()) > 100 })
-	ds.Status = appsv1.DaemonSetStatus{ObservedGeneration: ds.Generation, DesiredNumberScheduled: 1, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1, NumberReady: 1}
-	if err := c.Client.Status().Update(t.Context(), ds); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, c.Client, ds, func() {
+		ds.Status = appsv1.DaemonSetStatus{ObservedGeneration: ds.Generation, DesiredNumberScheduled: 1, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1, NumberReady: 1}
+	})
 	c.eventually("when they have it, the DaemonSet is deleted", func() bool {
 		return apierrors.IsNotFound(c.Client.Get(t.Context(), client.ObjectKeyFromObject(ds), ds))
 	})

@@ -42,11 +42,7 @@ func (c *cluster) follows(status metav1.ConditionStatus, reason string) func() b
 func (c *cluster) editClusterConfig(change func(*configv1.NetworkSpec)) {
 	c.t.Helper()
 	n := c.clusterConfig()
-	before := n.DeepCopy()
-	change(&n.Spec)
-	if err := c.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, n, func() { change(&n.Spec) })
 }
 
 // setPlatform sets the platform of the Infrastructure, and makes it if there is none.
@@ -56,11 +52,10 @@ func (c *cluster) setPlatform(platform configv1.PlatformType) {
 	if err := c.Client.Get(c.t.Context(), client.ObjectKeyFromObject(infra), infra); err != nil {
 		c.create(infra)
 	}
-	infra.Status = configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{Type: platform},
-		ControlPlaneTopology: "HighlyAvailable", InfrastructureTopology: "HighlyAvailable", CPUPartitioning: "None"}
-	if err := c.Client.Status().Update(c.t.Context(), infra); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.ChangeStatus(c.t, c.Client, infra, func() {
+		infra.Status = configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{Type: platform},
+			ControlPlaneTopology: "HighlyAvailable", InfrastructureTopology: "HighlyAvailable", CPUPartitioning: "None"}
+	})
 }
 
 func (c *cluster) platformIs(want string) func() bool {
@@ -145,11 +140,7 @@ func TestShortFormAndNetworkConfigDoNotFight(t *testing.T) {
 	c.eventually("and both report it", c.synced(osv1.ConditionTrue, "AsExpected"))
 
 	n := c.config()
-	before := n.DeepCopy()
-	n.Spec.ServiceNetwork = "10.98.0.0/16"
-	if err := c.Client.Patch(t.Context(), n, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, n, func() { n.Spec.ServiceNetwork = "10.98.0.0/16" })
 	c.eventually("an edit of the short form is reverted", func() bool {
 		return c.synced(osv1.ConditionFalse, "NetworkDiffers")() && c.network().Spec.ServiceNetwork[0] == "10.96.0.0/16"
 	})

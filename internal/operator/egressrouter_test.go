@@ -69,26 +69,17 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 	}
 	c.eventually("so does an attachment", func() bool { return attached("egress-router-way-out-ipv6") })
 
-	before := &networkv1.EgressRouter{}
-	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(router), before); err != nil {
-		t.Fatal(err)
-	}
-	after := before.DeepCopy()
-	after.Spec.Addresses = after.Spec.Addresses[:1]
-	if err := c.Client.Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, router, func() { router.Spec.Addresses = router.Spec.Addresses[:1] })
 	c.eventually("the attachment of a removed address is deleted", func() bool { return !attached("egress-router-way-out-ipv6") })
 
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "p", Labels: deployment.Spec.Template.Labels, Annotations: deployment.Spec.Template.Annotations}}
 	pod.Spec = deployment.Spec.Template.Spec
 	pod.Spec.NodeName = "node-1" // whose answers are in the events of the pod, which the operator lists
 	c.create(pod)
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "egress-router-cni-pod", Image: "i", State: corev1.ContainerState{
-		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}
-	if err := c.Client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, c.Client, pod, func() {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "egress-router-cni-pod", Image: "i", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}
+	})
 	c.eventually("the condition names the problem of the pod", func() bool {
 		if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(router), router); err != nil {
 			t.Fatal(err)

@@ -254,16 +254,11 @@ func (c *cluster) edit(change func(*operatorv1.FlannelConfig)) {
 	})
 }
 
-// editSpec changes the specification of the network with a patch, which the operator's writes of the status do not
-// get in the way of.
+// editSpec changes the specification of the network.
 func (c *cluster) editSpec(change func(*operatorv1.NetworkSpec)) {
 	c.t.Helper()
 	n := c.network()
-	before := n.DeepCopy()
-	change(&n.Spec)
-	if err := c.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, n, func() { change(&n.Spec) })
 }
 
 // rolledOut makes the DaemonSet of the fake look as if its pods ran.

@@ -90,11 +90,10 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 		name, _, _ := unstructured.NestedString(machine.Object, "spec", "preprovisioningNetworkDataName")
 		return name == "master-0-network-config-secret"
 	})
-	config.Spec.Applier = networkv1.ApplierHostNetwork
-	config.Spec.Rollout = &networkv1.Rollout{Strategy: networkv1.RolloutLive}
-	if err := c.Client.Update(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, config, func() {
+		config.Spec.Applier = networkv1.ApplierHostNetwork
+		config.Spec.Rollout = &networkv1.Rollout{Strategy: networkv1.RolloutLive}
+	})
 	program := &unstructured.Unstructured{}
 	program.SetGroupVersionKind(schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"})
 	c.eventually("the nodes get the program", func() bool {

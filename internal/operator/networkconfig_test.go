@@ -45,11 +45,7 @@ func (c *cluster) synced(status osv1.ConditionStatus, reason string) func() bool
 func (c *cluster) editConfig(change func(*operatorv1.FlannelConfig)) {
 	c.t.Helper()
 	n := c.config()
-	before := n.DeepCopy()
-	change(n.Spec.DefaultNetwork.FlannelConfig)
-	if err := c.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, n, func() { change(n.Spec.DefaultNetwork.FlannelConfig) })
 }
 
 func TestNetworkConfigIsFollowedUntilAnotherClientSetsTheNetwork(t *testing.T) {

@@ -110,10 +110,9 @@ func TestOperatorRestartsWhenTheTLSProfileChanges(t *testing.T) {
 	c.create(o)
 	ended := c.until(withLease)
 	c.eventually("it works", func() bool { return c.holder() != "" })
-	o.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}
-	if err := c.Client.Update(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, o, func() {
+		o.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}
+	})
 	select {
 	case err := <-ended:
 		if err != nil {

@@ -56,10 +56,9 @@ func TestOVNKubernetesIsDeployedWithTheRolesOfTheOperator(t *testing.T) {
 
 	second := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1", Labels: map[string]string{"node-role.kubernetes.io/master": ""}}}
 	c.create(second)
-	second.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.9"}}
-	if err := c.Client.Status().Update(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, c.Client, second, func() {
+		second.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.9"}}
+	})
 	c.eventually("a second control-plane node joins", south("ssl:192.0.2.9:6642,ssl:192.0.2.10:6642"))
 
 	if err := c.Client.Delete(t.Context(), &networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ovn"}}); err != nil {

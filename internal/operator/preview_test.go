@@ -234,7 +234,7 @@ func (c *cluster) setStatus(o client.Object) {
 	}
 }
 
-// endNamespaces finalizes deleted namespaces, since no namespace controller runs here.
+// endNamespaces finalizes deleted namespaces, since no namespace controller runs here. One that has changed meanwhile is finalized by the next call.
 func (c *cluster) endNamespaces() {
 	c.t.Helper()
 	var all corev1.NamespaceList
@@ -244,7 +244,7 @@ func (c *cluster) endNamespaces() {
 	for _, ns := range all.Items {
 		if ns.DeletionTimestamp != nil {
 			ns.Spec.Finalizers = nil
-			if err := c.Client.SubResource("finalize").Update(c.t.Context(), &ns); client.IgnoreNotFound(err) != nil {
+			if err := c.Client.SubResource("finalize").Update(c.t.Context(), &ns); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 				c.t.Fatal(err)
 			}
 		}

@@ -89,10 +89,9 @@ func (c *cluster) createControlPlane() {
 	c.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}
 	c.create(node)
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
-	if err := c.Client.Status().Update(c.t.Context(), node); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.ChangeStatus(c.t, c.Client, node, func() {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
+	})
 }
 
 // answerProbes sets the results of running probes, and returns their number.

@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/applied"
@@ -38,10 +36,7 @@ func (c *cluster) anotherProxy() *appsv1.DaemonSet {
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-proxy", Image: "kube-proxy:v1"}}}},
 	}}
 	c.create(d)
-	d.Status.DesiredNumberScheduled = 1
-	if err := c.Client.Status().Update(c.t.Context(), d); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.ChangeStatus(c.t, c.Client, d, func() { d.Status.DesiredNumberScheduled = 1 })
 	return d
 }
 
@@ -104,11 +99,7 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 func (c *cluster) acknowledge(hash string) {
 	c.t.Helper()
 	n := c.network()
-	before := n.DeepCopy()
-	metav1.SetMetaDataAnnotation(&n.ObjectMeta, pipeline.AcknowledgeAnnotation, hash)
-	if err := c.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, n, func() { metav1.SetMetaDataAnnotation(&n.ObjectMeta, pipeline.AcknowledgeAnnotation, hash) })
 }
 
 func TestAServiceNetworkThatIsNotTheAPIServersIsRefusedAndCanBeCorrected(t *testing.T) {

@@ -157,12 +157,8 @@ func (c *cluster) daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: fakeNamespace, Name: fakeAgent}, &d); err != nil {
 		c.t.Fatal(err)
 	}
-	if change != nil { // other writes happen meanwhile
-		before := d.DeepCopy()
-		change(&d)
-		if err := c.Client.Status().Patch(c.t.Context(), &d, client.MergeFrom(before)); err != nil {
-			c.t.Fatal(err)
-		}
+	if change != nil {
+		apitest.ChangeStatus(c.t, c.Client, &d, func() { change(&d) })
 	}
 	return &d
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -41,12 +42,8 @@ func TestUnreadableRecordStopsChangesButNotRepairs(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	record, history := lab.ConfigMap(t, "applied-cluster"), lab.ConfigMap(t, "applied-history").Data
 	write := func(ctx context.Context, data map[string]string) error {
-		cm := &corev1.ConfigMap{}
-		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(record), cm); err != nil {
-			return err
-		}
-		cm.Data = data
-		return lab.Client.Update(ctx, cm)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}}
+		return lab.Change(ctx, cm, func() { cm.Data = data })
 	}
 	restore := func(ctx context.Context) error { return write(ctx, record.Data) }
 	t.Cleanup(func() {

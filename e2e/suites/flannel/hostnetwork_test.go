@@ -77,12 +77,8 @@ func (w *workers) get(ctx context.Context) (*networkv1.HostNetworkConfig, error)
 // give sets the address of a host.
 func (w *workers) give(host int, address string) {
 	w.t.Helper()
-	config, err := w.get(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	config.Spec.Hosts[host].Values["address"] = address
-	if err := lab.Client.Update(w.t.Context(), config); err != nil {
+	config := &networkv1.HostNetworkConfig{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
+	if err := lab.Change(w.t.Context(), config, func() { config.Spec.Hosts[host].Values["address"] = address }); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -58,7 +58,7 @@ func TestPoliciesOnFurtherNetworks(t *testing.T) {
 	if _, err := rulesIn(t.Context(), "worker-0", netns, "flush ruleset"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 10*time.Second, "the rules are restored", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the rules are restored", func(ctx context.Context) error {
 		_, err := rulesIn(ctx, "worker-0", netns, "list table inet multi_networkpolicy")
 		return err
 	})

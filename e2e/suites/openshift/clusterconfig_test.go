@@ -34,13 +34,8 @@ func setNetworkConfig(t *testing.T, change func(*configv1.NetworkSpec)) (undo fu
 		t.Fatal(err)
 	}
 	write := func(ctx context.Context, change func(*configv1.Network)) error {
-		now, err := networkConfig(ctx)
-		if err != nil {
-			return err
-		}
-		old := now.DeepCopy()
-		change(now)
-		return lab.Client.Patch(ctx, now, client.MergeFrom(old))
+		n := &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		return lab.Change(ctx, n, func() { change(n) })
 	}
 	if err := write(t.Context(), func(n *configv1.Network) {
 		metav1.SetMetaDataAnnotation(&n.ObjectMeta, allowUnsafe, "true")
@@ -49,7 +44,7 @@ func setNetworkConfig(t *testing.T, change func(*configv1.NetworkSpec)) (undo fu
 		t.Fatal(err)
 	}
 	undo = func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		for _, back := range []func(*configv1.Network){
 			func(n *configv1.Network) { n.Spec = before.Spec },
@@ -159,7 +154,7 @@ func TestEditOfNetworkOperatorBelowNetworkConfigIsReverted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if _, err := lab.Kubectl(ctx, "annotate", "network.operator.openshift.io", "cluster", allowUnsafe+"-"); err != nil {
 			t.Error(err)

@@ -27,8 +27,7 @@ func TestConsoleHasItsDashboards(t *testing.T) {
 			return nil
 		}
 		kit.Eventually(t, time.Minute, "the dashboard exists", right)
-		cm.Data[name+".json"] = "{}"
-		if err := lab.Client.Update(t.Context(), cm); err != nil {
+		if err := lab.Change(t.Context(), cm, func() { cm.Data[name+".json"] = "{}" }); err != nil {
 			t.Fatal(err)
 		}
 		kit.Eventually(t, time.Minute, "an edit is reverted", right)

@@ -31,8 +31,9 @@ func replaceInfrastructure(ctx context.Context, spec configv1.InfrastructureSpec
 	if err := lab.Client.Create(ctx, i); err != nil {
 		return err
 	}
+	before := i.DeepCopy()
 	i.Status = status
-	return lab.Client.Status().Update(ctx, i)
+	return lab.Client.Status().Patch(ctx, i, client.MergeFrom(before)) // the operator may write the object meanwhile
 }
 
 // TestInfrastructureOfBareMetalIsSynced tests that an earlier release's object gets defaults, that addresses of a second family

@@ -49,12 +49,8 @@ func newCA(t *testing.T, name string) string {
 func setProxy(t *testing.T, spec configv1.ProxySpec) {
 	t.Helper()
 	write := func(ctx context.Context, spec configv1.ProxySpec) error {
-		p := &configv1.Proxy{}
-		if err := lab.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, p); err != nil {
-			return err
-		}
-		p.Spec = spec
-		return lab.Client.Update(ctx, p)
+		p := &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		return lab.Change(ctx, p, func() { p.Spec = spec })
 	}
 	kit.Eventually(t, time.Minute, "the Proxy is written", func(ctx context.Context) error { return write(ctx, spec) })
 	t.Cleanup(func() {

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -21,12 +22,8 @@ func TestChangedTLSProfileRestartsTheOperator(t *testing.T) {
 	before := networkPods(t)
 	for _, profile := range []*configv1.TLSSecurityProfile{{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}, nil} {
 		started := operatorStarted(t)
-		o := &configv1.APIServer{}
-		if err := lab.Client.Get(t.Context(), client.ObjectKey{Name: "cluster"}, o); err != nil {
-			t.Fatal(err)
-		}
-		o.Spec.TLSSecurityProfile = profile
-		if err := lab.Client.Update(t.Context(), o); err != nil {
+		o := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		if err := lab.Change(t.Context(), o, func() { o.Spec.TLSSecurityProfile = profile }); err != nil {
 			t.Fatal(err)
 		}
 		kit.Eventually(t, 2*time.Minute, "the operator starts again", func(ctx context.Context) error {

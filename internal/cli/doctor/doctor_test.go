@@ -118,7 +118,7 @@ func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := withLogs(t, ns, func() string { return strings.Join(values(canaries()), "\n") + "\nlevel=info msg=\"all is well\"\n" })
-	found, err := c.collect(t.Context(), 20*time.Second)
+	found, err := c.collect(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestDoctorOnlyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.collect(t.Context(), 20*time.Second); err != nil {
+	if _, err := c.collect(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	seen := 0

@@ -169,11 +169,7 @@ func (c *cluster) get(name string) *corev1.ConfigMap {
 func (c *cluster) edit(name string, change func(*corev1.ConfigMap)) {
 	c.t.Helper()
 	cm := c.get(name)
-	before := cm.DeepCopy()
-	change(cm)
-	if err := c.Client.Patch(c.t.Context(), cm, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, cm, func() { change(cm) }, client.FieldOwner("kubectl-edit"))
 }
 
 func (c *cluster) awaitInjected(name, pem string) {

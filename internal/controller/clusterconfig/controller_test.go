@@ -71,11 +71,7 @@ func (c *cluster) getConfig() *configv1.Network {
 func (c *cluster) edit(change func(*configv1.NetworkSpec)) {
 	c.t.Helper()
 	n := c.getConfig()
-	before := n.DeepCopy()
-	change(&n.Spec)
-	if err := c.Server.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Server.Client, n, func() { change(&n.Spec) })
 }
 
 func (c *cluster) operator() *operatorv1.Network {
@@ -162,13 +158,11 @@ func TestNetworkOperatorIsCreatedFromNetworkConfigAndFollowsIt(t *testing.T) {
 	}
 
 	// What people set besides stays; what they set otherwise does not.
-	before := n.DeepCopy()
-	n.Spec.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Interface: "eth1"}
-	n.Spec.ServiceNetwork = []string{"172.29.0.0/16"}
-	n.Spec.DisableNetworkDiagnostics, n.Spec.ManagementState = true, "Unmanaged"
-	if err := c.Server.Client.Patch(t.Context(), n, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Server.Client, n, func() {
+		n.Spec.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Interface: "eth1"}
+		n.Spec.ServiceNetwork = []string{"172.29.0.0/16"}
+		n.Spec.DisableNetworkDiagnostics, n.Spec.ManagementState = true, "Unmanaged"
+	}, client.FieldOwner("kubectl-edit"))
 	c.reconcile()
 	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster now has the same values in spec.serviceNetwork")
 	n = c.operator()

@@ -63,7 +63,7 @@ func start(t *testing.T) *cluster {
 		}
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := w.Client.DeleteAllOf(ctx, &check{}, client.InNamespace(connectivity.Namespace)); err != nil {
 			t.Error(err)
@@ -235,10 +235,7 @@ func TestDownNodeIsNoNetworkProblem(t *testing.T) {
 	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "b"}, &node); err != nil {
 		t.Fatal(err)
 	}
-	node.Status.Conditions[0].Status = corev1.ConditionUnknown
-	if err := w.Client.Status().Update(t.Context(), &node); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, w.Client, &node, func() { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
 	w.eventually("only the component reports it", func() bool {
 		m := w.messages()
 		return len(m) == 1 && strings.HasPrefix(m[0], "NodeUnreachable aside=true: Node b, whose kubelet does not respond either, cannot")
@@ -253,10 +250,7 @@ func TestConflictingObjectsAreRepaired(t *testing.T) {
 	const one = "network-check-source-a-to-network-check-target-b"
 	var c check
 	w.get(one, &c)
-	c.Spec.TargetEndpoint, c.Labels = "192.0.2.99:1", nil
-	if err := w.Client.Update(t.Context(), &c); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, w.Client, &c, func() { c.Spec.TargetEndpoint, c.Labels = "192.0.2.99:1", nil })
 	w.eventually("a check that was changed is repaired", func() bool {
 		w.get(one, &c)
 		return c.Spec.TargetEndpoint == "10.129.0.3:8080" && c.Labels[connectivity.SourceLabel] != ""
@@ -321,11 +315,7 @@ func TestNothingIsCheckedWhenDisabled(t *testing.T) {
 	w.eventually("and there is no condition", condition("", ""))
 	mode(configv1.NetworkDiagnosticsAll)
 	w.eventually("it is checked again", func() bool { return len(w.checks()) > 0 })
-	no := false
-	source.Endpoints[0].Conditions.Ready = &no
-	if err := w.Client.Update(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, w.Client, source, func() { source.Endpoints[0].Conditions.Ready = new(false) })
 	w.eventually("a source that is not ready is none", condition(metav1.ConditionFalse, "NoSources"))
 }
 
@@ -354,9 +344,6 @@ func TestAPIServersOfOpenShiftAreChecked(t *testing.T) {
 	if endpoint == "" {
 		t.Error("the API server's endpoint is not checked")
 	}
-	infrastructure.Status.ControlPlaneTopology = configv1.ExternalTopologyMode
-	if err := w.Client.Status().Update(t.Context(), infrastructure); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, w.Client, infrastructure, func() { infrastructure.Status.ControlPlaneTopology = configv1.ExternalTopologyMode })
 	w.eventually("API servers of another cluster are not", func() bool { return w.checks()[endpoint] == "" })
 }

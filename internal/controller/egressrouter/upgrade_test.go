@@ -97,10 +97,7 @@ func TestOpenShiftCRDIsSufficient(t *testing.T) {
 		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(owned), foreign); err != nil {
 			t.Fatal(err)
 		}
-		foreign.Spec = owned.Spec
-		if err := server.Client.Update(t.Context(), foreign); err != nil {
-			t.Fatal(err)
-		}
+		apitest.Change(t, server.Client, foreign, func() { foreign.Spec = owned.Spec })
 	}
 	// What was let pass before may be labelled, read and deleted; only an edit must make it right.
 	bad.Labels = map[string]string{"a": "b"}

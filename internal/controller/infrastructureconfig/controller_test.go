@@ -75,12 +75,8 @@ func TestInfrastructureOfAnEarlierReleaseIsFilledInAndThenFollowed(t *testing.T)
 
 	edit := func(change func(*configv1.BareMetalPlatformSpec)) {
 		t.Helper()
-		after := get()
-		before := after.DeepCopy()
-		change(after.Spec.PlatformSpec.BareMetal)
-		if err := server.Client.Patch(t.Context(), after, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
-			t.Fatal(err)
-		}
+		now := get()
+		apitest.Change(t, server.Client, now, func() { change(now.Spec.PlatformSpec.BareMetal) }, client.FieldOwner("kubectl-edit"))
 	}
 	edit(func(s *configv1.BareMetalPlatformSpec) { dual(s, nil) })
 	if got := reconcileOnce(t, c); got != nil {

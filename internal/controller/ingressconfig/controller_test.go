@@ -110,11 +110,7 @@ func TestALabelRemovedByAnotherClientIsRestored(t *testing.T) {
 	c.ingress("default", osv1.HostNetworkStrategyType)
 	c.labelled(true, "at first")
 	ns := c.namespace()
-	before := ns.DeepCopy()
-	delete(ns.Labels, labelIngress)
-	if err := c.Client.Patch(t.Context(), ns, client.MergeFrom(before), client.FieldOwner("kubectl-label")); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, ns, func() { delete(ns.Labels, labelIngress) }, client.FieldOwner("kubectl-label"))
 	c.labelled(true, "later")
 	version := c.namespace().ResourceVersion
 	c.labelled(true, "without news")
@@ -129,26 +125,22 @@ func TestLabelsOfAnEarlierOperatorAreRemovedAndThoseOfUsersKept(t *testing.T) {
 	set := func(manager string) {
 		t.Helper()
 		ns := c.namespace()
-		before := ns.DeepCopy()
-		if ns.Labels == nil {
-			ns.Labels = map[string]string{}
-		}
-		ns.Labels[labelIngress], ns.Labels[labelLegacy] = "", valueLegacy
-		if err := c.Client.Patch(t.Context(), ns, client.MergeFrom(before), client.FieldOwner(manager)); err != nil {
-			t.Fatal(err)
-		}
+		apitest.Change(t, c.Client, ns, func() {
+			if ns.Labels == nil {
+				ns.Labels = map[string]string{}
+			}
+			ns.Labels[labelIngress], ns.Labels[labelLegacy] = "", valueLegacy
+		}, client.FieldOwner(manager))
 	}
 	set("cluster-network-operator/ingressconfig_controller")
 	c.labelled(false, "of an earlier operator")
 	set("kubectl-label")
 	c.labelled(true, "of a person")
 	ns := c.namespace()
-	before := ns.DeepCopy()
-	delete(ns.Labels, labelIngress)
-	delete(ns.Labels, labelLegacy)
-	if err := c.Client.Patch(t.Context(), ns, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, ns, func() {
+		delete(ns.Labels, labelIngress)
+		delete(ns.Labels, labelLegacy)
+	})
 }
 
 // failing answers reads of the namespace with an error.

@@ -9,7 +9,6 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
@@ -141,10 +140,7 @@ func TestComponentsAreWrittenWhenTheyChangeAndDeletedWhenTheyAreRemoved(t *testi
 		t.Fatal(err)
 	}
 	edited := second[1].DeepCopy()
-	edited.Status.Version = "v9"
-	if err := server.Client.Status().Patch(t.Context(), edited, client.MergeFrom(&second[1])); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, server.Client, edited, func() { edited.Status.Version = "v9" })
 	if diff := cmp.Diff(summary(statusesOf(second)), summary(statusesOf(w.reconcile()))); diff != "" {
 		t.Errorf("a deleted and a modified object are not restored: %s", diff)
 	}

@@ -242,12 +242,11 @@ func TestImagesOfAnotherControllerAreIgnored(t *testing.T) {
 	asOther := func(name, url string) string {
 		t.Helper()
 		u := c.object(name)
-		if err := preprovisioning.Encode(preprovisioning.Status{ImageURL: url}, u); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.api.Status().Update(t.Context(), u, client.FieldOwner("machine-image-customization-controller")); err != nil {
-			t.Fatal(err)
-		}
+		apitest.ChangeStatus(t, c.api, u, func() {
+			if err := preprovisioning.Encode(preprovisioning.Status{ImageURL: url}, u); err != nil {
+				t.Fatal(err)
+			}
+		}, client.FieldOwner("machine-image-customization-controller"))
 		return u.GetResourceVersion()
 	}
 	version := asOther("customized", "http://other")

@@ -164,10 +164,9 @@ func (c *cluster) network(cidr string) *configv1.Network {
 	c.t.Helper()
 	n := &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: clusterName}}
 	c.Create(c.t, n)
-	n.Status = configv1.NetworkStatus{ServiceNetwork: []string{"172.30.0.0/16"}, ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: cidr, HostPrefix: 23}}}
-	if err := c.Client.Update(c.t.Context(), n); err != nil { // the kind has no subresource
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, n, func() { // the kind has no subresource
+		n.Status = configv1.NetworkStatus{ServiceNetwork: []string{"172.30.0.0/16"}, ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: cidr, HostPrefix: 23}}}
+	})
 	return n
 }
 
@@ -175,11 +174,10 @@ func (c *cluster) infrastructure() {
 	c.t.Helper()
 	i := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: clusterName}, Spec: configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: configv1.NonePlatformType}}}
 	c.Create(c.t, i)
-	i.Status = configv1.InfrastructureStatus{APIServerInternalURL: "https://api-int.example.com:6443", ControlPlaneTopology: configv1.HighlyAvailableTopologyMode,
-		InfrastructureTopology: configv1.HighlyAvailableTopologyMode, PlatformStatus: &configv1.PlatformStatus{Type: configv1.NonePlatformType}}
-	if err := c.Client.Status().Update(c.t.Context(), i); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.ChangeStatus(c.t, c.Client, i, func() {
+		i.Status = configv1.InfrastructureStatus{APIServerInternalURL: "https://api-int.example.com:6443", ControlPlaneTopology: configv1.HighlyAvailableTopologyMode,
+			InfrastructureTopology: configv1.HighlyAvailableTopologyMode, PlatformStatus: &configv1.PlatformStatus{Type: configv1.NonePlatformType}}
+	})
 }
 
 func (c *cluster) proxy(spec configv1.ProxySpec) {
@@ -190,11 +188,7 @@ func (c *cluster) proxy(spec configv1.ProxySpec) {
 func (c *cluster) edit(change func(*configv1.ProxySpec)) {
 	c.t.Helper()
 	p := c.get()
-	before := p.DeepCopy()
-	change(&p.Spec)
-	if err := c.Client.Patch(c.t.Context(), p, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, p, func() { change(&p.Spec) })
 }
 
 func (c *cluster) get() *configv1.Proxy {
@@ -215,11 +209,7 @@ func (c *cluster) userCA(name, content string) *corev1.ConfigMap {
 
 func (c *cluster) change(cm *corev1.ConfigMap, content string) {
 	c.t.Helper()
-	before := cm.DeepCopy()
-	cm.Data = map[string]string{"ca-bundle.crt": content}
-	if err := c.Client.Patch(c.t.Context(), cm, client.MergeFrom(before)); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.Client, cm, func() { cm.Data = map[string]string{"ca-bundle.crt": content} })
 }
 
 // bundle is what is to be trusted, and who owns it.

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
 // merged is NO_PROXY in these tests, with nothing of a user's.
@@ -37,10 +39,7 @@ func TestProxyIsAppliedAndFollowsTheCluster(t *testing.T) {
 	c.awaitQuiet()
 	c.awaitEvent("Normal ProxyConfigured: the cluster uses the proxy of this specification")
 
-	network.Status.ClusterNetwork[0].CIDR = "10.132.0.0/14"
-	if err := c.Client.Update(t.Context(), network); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, network, func() { network.Status.ClusterNetwork[0].CIDR = "10.132.0.0/14" })
 	want.NoProxy = strings.Replace(want.NoProxy, "10.128", "10.132", 1)
 	c.awaitStatus(want)
 
@@ -139,11 +138,7 @@ func TestMissingOrDEREncodedKeyIsExplained(t *testing.T) {
 	c.awaitFinding("InvalidProxyConfig", "ConfigMap openshift-config/odd has no key ca-bundle.crt; it has ca.crt")
 	// There was nothing to keep.
 	c.awaitBundle(c.system)
-	before := cm.DeepCopy()
-	cm.BinaryData = map[string][]byte{"ca-bundle.crt": {0x30, 0x82, 1, 2, 3, 4, 0xff}}
-	if err := c.Client.Patch(t.Context(), cm, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, cm, func() { cm.BinaryData = map[string][]byte{"ca-bundle.crt": {0x30, 0x82, 1, 2, 3, 4, 0xff}} })
 	c.awaitFinding("InvalidProxyConfig", "is in DER form; convert it: openssl x509 -inform der")
 }
 
@@ -177,10 +172,7 @@ func TestEditedBundleIsRepairedAndOtherKeysAreKept(t *testing.T) {
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: BundleNamespace, Name: BundleName}, &cm); err != nil {
 		t.Fatal(err)
 	}
-	cm.Data = map[string]string{"ca-bundle.crt": "nothing", "other": "mine"}
-	if err := c.Client.Update(t.Context(), &cm); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, c.Client, &cm, func() { cm.Data = map[string]string{"ca-bundle.crt": "nothing", "other": "mine"} })
 	c.awaitBundle(c.system)
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: BundleNamespace, Name: BundleName}, &cm); err != nil || cm.Data["other"] != "mine" {
 		t.Errorf("%v, %v", cm.Data, err)
@@ -242,10 +234,7 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	}
 	before := writes()
 	for i := range 10 {
-		network.Annotations = map[string]string{"touched": strings.Repeat("x", i)}
-		if err := c.Client.Update(t.Context(), network); err != nil {
-			t.Fatal(err)
-		}
+		apitest.Change(t, c.Client, network, func() { network.Annotations = map[string]string{"touched": strings.Repeat("x", i)} })
 		time.Sleep(20 * time.Millisecond)
 	}
 	if after := writes(); after != before {

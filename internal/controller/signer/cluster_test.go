@@ -112,10 +112,9 @@ func (w *cluster) node(name, address string) {
 	if address == "" {
 		return
 	}
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: name}}
-	if err := w.Client.Status().Update(context.Background(), node); err != nil {
-		w.tb.Fatal(err)
-	}
+	apitest.ChangeStatus(w.tb, w.Client, node, func() {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: name}}
+	})
 }
 
 // request creates a request as its user, who is written in it. The API server may refuse it.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
@@ -28,7 +29,7 @@ func TestNodeRequestIsApprovedAndSigned(t *testing.T) {
 	template.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 10)}
 	csr.Spec.Request = encode(t, template, newKey(t))
 	name := w.mustRequest(csr).Name
-	w.await(20*time.Second, "it is signed", func() bool { return len(w.get(name).Status.Certificate) > 0 })
+	w.await(time.Minute, "it is signed", func() bool { return len(w.get(name).Status.Certificate) > 0 })
 	harmless(t, w.get(name).Status.Certificate, Node{Name: "master-0", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}, ca)
 	approved := condition(w.get(name), certificatesv1.CertificateApproved)
 	if approved.Reason != "AutoApproved" || !strings.HasPrefix(approved.Message, "Automatically approved by network.openshift.io/signer: asked for 43800h") {
@@ -51,8 +52,8 @@ func TestDecidedRequestsAreNotDecidedAgain(t *testing.T) {
 		}
 	}
 	w.start()
-	w.await(20*time.Second, "what a person has approved is signed", func() bool { return len(w.get(approved.Name).Status.Certificate) > 0 })
-	w.await(20*time.Second, "what a person has approved by mistake fails", func() bool {
+	w.await(time.Minute, "what a person has approved is signed", func() bool { return len(w.get(approved.Name).Status.Certificate) > 0 })
+	w.await(time.Minute, "what a person has approved by mistake fails", func() bool {
 		return condition(w.get(hostile.Name), certificatesv1.CertificateFailed).Reason == reasonName
 	})
 	issued := w.get(approved.Name)
@@ -67,7 +68,7 @@ func TestDecidedRequestsAreNotDecidedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := w.mustRequest(good(t))
-	w.await(20*time.Second, "the next one is denied", func() bool {
+	w.await(time.Minute, "the next one is denied", func() bool {
 		return condition(w.get(other.Name), certificatesv1.CertificateDenied).Reason == reasonUser
 	})
 	if again := w.get(approved.Name); again.ResourceVersion != issued.ResourceVersion {
@@ -87,18 +88,18 @@ func TestAMissingOrCorruptCAIsWaitedFor(t *testing.T) {
 			return len(f) == 1 && f[0].Reason == reason && f[0].Component == "CertificateSigner" && strings.Contains(f[0].Message, "openshift-ovn-kubernetes/signer-ca")
 		}
 	}
-	w.await(20*time.Second, "the missing CA is reported", found("CAFailure"))
+	w.await(time.Minute, "the missing CA is reported", found("CAFailure"))
 	w.setCA(certs.Pair{Certificate: []byte("garbage"), Key: ca.Pair().Key})
-	w.await(20*time.Second, "the corrupt certificate is reported", found("CorruptCACert"))
+	w.await(time.Minute, "the corrupt certificate is reported", found("CorruptCACert"))
 	w.setCA(certs.Pair{Certificate: ca.Pair().Certificate, Key: newCA(t).Pair().Key})
-	w.await(20*time.Second, "the corrupt key is reported", found("CorruptCAKey"))
+	w.await(time.Minute, "the corrupt key is reported", found("CorruptCAKey"))
 	gone := w.mustRequest(of(good(t), "master-0"))
 	if err := w.Client.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
 	w.setCA(ca.Pair())
-	w.await(20*time.Second, "it is signed", func() bool { return len(w.get(name).Status.Certificate) > 0 })
-	w.await(20*time.Second, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
+	w.await(time.Minute, "it is signed", func() bool { return len(w.get(name).Status.Certificate) > 0 })
+	w.await(time.Minute, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
 }
 
 func TestFindingsEndWithTheirRequest(t *testing.T) {
@@ -106,11 +107,11 @@ func TestFindingsEndWithTheirRequest(t *testing.T) {
 	w.node("master-0", "")
 	w.start()
 	csr := w.mustRequest(good(t))
-	w.await(20*time.Second, "the missing CA is reported", func() bool { return len(w.reported()) == 1 })
+	w.await(time.Minute, "the missing CA is reported", func() bool { return len(w.reported()) == 1 })
 	if err := w.Client.Delete(t.Context(), csr); err != nil {
 		t.Fatal(err)
 	}
-	w.await(20*time.Second, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
+	w.await(time.Minute, "nothing is reported any more", func() bool { return len(w.reported()) == 0 })
 }
 
 func TestANodeThatTheCacheDoesNotKnowYetIsNotRefused(t *testing.T) {
@@ -141,14 +142,13 @@ func TestAnIdentityThatTwoNodesClaimBelongsToNeither(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A kubelet writes its own addresses, and may write those of another node, or another node's name as its host name.
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.11"}, {Type: corev1.NodeHostName, Address: "worker-1"}}
-	if err := w.Client.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	apitest.ChangeStatus(t, w.Client, node, func() {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.11"}, {Type: corev1.NodeHostName, Address: "worker-1"}}
+	})
 	address := named("master-0")
 	address.IPAddresses = []net.IP{net.IPv4(192, 0, 2, 11)}
 	for reason, name := range map[string]string{reasonSAN: ask(address), reasonName: ask(named("worker-1"))} {
-		w.await(20*time.Second, "it is denied", func() bool {
+		w.await(time.Minute, "it is denied", func() bool {
 			c := condition(w.get(name), certificatesv1.CertificateDenied)
 			return c.Reason == reason && strings.Contains(c.Message, "which another node claims, too")
 		})

@@ -12,6 +12,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
 func TestAnIdentityStaysWithTheNodeThatHadItFirst(t *testing.T) {
@@ -76,10 +78,9 @@ func TestTheVictimOfAnotherNodesClaimGetsItsCertificate(t *testing.T) {
 		if err := w.Client.Get(t.Context(), client.ObjectKey{Name: of}, node); err != nil {
 			t.Fatal(err)
 		}
-		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeInternalDNS, Address: name}}
-		if err := w.Client.Status().Update(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
+		apitest.ChangeStatus(t, w.Client, node, func() {
+			node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeInternalDNS, Address: name}}
+		})
 	}
 	ask := func(node string) *certificatesv1.CertificateSigningRequest {
 		t.Helper()

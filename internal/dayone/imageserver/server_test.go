@@ -231,7 +231,7 @@ func TestRunServesOverTLSAndEnds(t *testing.T) {
 	go func() {
 		ended <- s.Run(ctx, Serving{Listener: listener, Certificate: certificate, Key: key, Interval: time.Hour})
 	}()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	res, err := client.Get("https://" + listener.Addr().String() + "/healthz")
 	if err != nil {

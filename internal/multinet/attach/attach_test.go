@@ -163,19 +163,22 @@ func TestMissingPluginBlocksDELForFiveMinutes(t *testing.T) {
 }
 
 func TestPluginsThatMisbehave(t *testing.T) {
-	for _, row := range []struct{ why, body, want string }{
-		{"prints garbage", `echo garbage; exit 0`, "invalid character"},
-		{"prints nothing", `exit 0`, "unexpected end"},
-		{"fails without output", `exit 3`, "without a message"},
-		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576"},
-		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time"},
+	for _, row := range []struct {
+		why, body, want string
+		timeout         time.Duration
+	}{
+		{"prints garbage", `echo garbage; exit 0`, "invalid character", time.Minute},
+		{"prints nothing", `exit 0`, "unexpected end", time.Minute},
+		{"fails without output", `exit 3`, "without a message", time.Minute},
+		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576", time.Minute},
+		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time", 4 * time.Second},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			f := newFixture(t)
 			marker := filepath.Join(t.TempDir(), "pid")
 			calls := f.scripted(scripts, `[ "$call" = "ADD net1" ] && { echo $$ >`+marker+"; "+row.body+"; }")
 			r := f.request(cniproto.Add, annotated)
-			r.Timeout = 4 * time.Second
+			r.Timeout = row.timeout
 			_, err := f.shim.Do(t.Context(), r)
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%v", err)
@@ -204,12 +207,15 @@ func groupEnds(t *testing.T, file string) {
 // TestPluginsThatMisbehaveAtDEL: the other networks are detached, the record is kept, and the following DEL is complete. What a plugin prints when it
 // succeeds has no meaning.
 func TestPluginsThatMisbehaveAtDEL(t *testing.T) {
-	for _, row := range []struct{ why, body, want string }{
-		{"prints garbage, and fails", `echo garbage; exit 1`, `"garbage`},
-		{"prints garbage, and succeeds", `echo garbage; exit 0`, ""},
-		{"fails without output", `exit 3`, "without a message"},
-		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576"},
-		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time"},
+	for _, row := range []struct {
+		why, body, want string
+		timeout         time.Duration
+	}{
+		{"prints garbage, and fails", `echo garbage; exit 1`, `"garbage`, time.Minute},
+		{"prints garbage, and succeeds", `echo garbage; exit 0`, "", time.Minute},
+		{"fails without output", `exit 3`, "without a message", time.Minute},
+		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576", time.Minute},
+		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time", 8 * time.Second},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			f := newFixture(t)
@@ -217,7 +223,7 @@ func TestPluginsThatMisbehaveAtDEL(t *testing.T) {
 			calls := f.scripted(scripts, `[ "$call" = "DEL net1" ] && [ ! -e `+marker+` ] && { echo $$ >`+marker+"; "+row.body+"; }")
 			f.must(cniproto.Add, annotated)
 			r := f.request(cniproto.Delete, annotated)
-			r.Timeout = 8 * time.Second
+			r.Timeout = row.timeout
 			_, err := f.shim.Do(t.Context(), r)
 			if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), "ns/a (interface net1)")) {
 				t.Errorf("%v", err)

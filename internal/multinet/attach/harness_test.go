@@ -134,7 +134,7 @@ func (f *fixture) passing(command string, runtime map[string]any) cniproto.Reque
 		f.t.Fatal(err)
 	}
 	return cniproto.Request{Command: command, ContainerID: "c1", NetNS: f.pod.Path(), IfName: "eth0", Path: f.path, Config: raw,
-		Args: "IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=pod;K8S_POD_UID=u1", Timeout: 20 * time.Second}
+		Args: "IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=pod;K8S_POD_UID=u1", Timeout: time.Minute}
 }
 
 func (f *fixture) do(command string, annotations map[string]string) (*current.Result, error) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
 // begin has the operator roll out another template, and returns the DaemonSet that begins. Nothing of it runs yet, and the others wait for it.
@@ -64,14 +65,12 @@ func (c *cluster) refresh(b *testing.B, set *appsv1.DaemonSet) {
 func (c *cluster) progress(b *testing.B, f fleet, updated int) {
 	b.Helper()
 	c.refresh(b, f.set)
-	// The operator writes how many may be rolled at once meanwhile: a patch has no version to conflict with.
-	before := f.set.DeepCopy()
 	all := int32(*nodes)
-	f.set.Status = appsv1.DaemonSetStatus{ObservedGeneration: f.set.Generation, DesiredNumberScheduled: all, CurrentNumberScheduled: all,
-		UpdatedNumberScheduled: int32(updated), NumberAvailable: all - 1, NumberReady: all - 1, NumberUnavailable: 1}
-	if err := c.Client.Status().Patch(b.Context(), f.set, client.MergeFrom(before)); err != nil {
-		b.Fatal(err)
-	}
+	// The operator writes meanwhile how many may be rolled at once.
+	apitest.ChangeStatus(b, c.Client, f.set, func() {
+		f.set.Status = appsv1.DaemonSetStatus{ObservedGeneration: f.set.Generation, DesiredNumberScheduled: all, CurrentNumberScheduled: all,
+			UpdatedNumberScheduled: int32(updated), NumberAvailable: all - 1, NumberReady: all - 1, NumberUnavailable: 1}
+	})
 }
 
 // conditionChanged is from a change of a workload's status until the condition of the network reports it, as a watch shows it.

@@ -76,10 +76,9 @@ func (c *cluster) setUp() {
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}
 	c.create(node)
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
-	if err := c.Client.Status().Update(c.Context(), node); err != nil {
-		c.Fatal(err)
-	}
+	apitest.ChangeStatus(c, c.Client, node, func() {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
+	})
 	c.anotherProxy()
 	c.base = c.existing()
 	c.Cleanup(func() { c.base = before })

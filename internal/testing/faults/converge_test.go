@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/testing/faults"
@@ -345,9 +346,5 @@ func operands(state map[string]string) map[string]string {
 func (c *cluster) edit(change func(*operatorv1.NetworkSpec)) {
 	c.Helper()
 	n := c.network()
-	before := n.DeepCopy()
-	change(&n.Spec)
-	if err := c.Client.Patch(c.Context(), n, client.MergeFrom(before)); err != nil {
-		c.Fatal(err)
-	}
+	apitest.Change(c, c.Client, n, func() { change(&n.Spec) })
 }

@@ -66,7 +66,7 @@ func (p *Process) end(signal syscall.Signal) {
 	_ = p.cmd.Process.Signal(signal)
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}

@@ -88,7 +88,7 @@ func (g *guarded) tls(name string) *tls.Config {
 // operator is the connection of the operator, once etcd answers.
 func (g *guarded) operator() etcdclient.Etcd {
 	g.t.Helper()
-	etcd, err := etcdclient.Dial(etcdclient.Target{Endpoints: []string{g.endpoint}, TLS: g.tls(etcdcluster.RootUser), Timeout: 20 * time.Second})
+	etcd, err := etcdclient.Dial(etcdclient.Target{Endpoints: []string{g.endpoint}, TLS: g.tls(etcdcluster.RootUser), Timeout: time.Minute})
 	if err != nil {
 		g.t.Fatal(err)
 	}

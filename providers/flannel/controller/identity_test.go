@@ -43,7 +43,7 @@ func TestMigrationFromASharedToPerNodeCertificates(t *testing.T) {
 	})
 	old := w.Dial(w.Secret(record.Namespace, record.Etcd.ClientSecret()))
 	write := func(c *clientv3.Client, key string, value []byte) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := c.Put(ctx, key, string(value))
 		return err

@@ -22,7 +22,7 @@ func BenchmarkRouteOfANewPeer(b *testing.B) {
 				seg.put(peerKey(i), peerValue)
 			}
 			m.ready()
-			m.until("the routes of all others exist", 30*time.Second, func() (string, bool) {
+			m.until("the routes of all others exist", func() (string, bool) {
 				n := len(m.routes())
 				return fmt.Sprint(n), n >= others
 			})

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
@@ -66,9 +65,9 @@ func TestRealPluginsStartPodsWithTheConfiguration(t *testing.T) {
 	if !one.subnet().Contains(addr1) || !two.subnet().Contains(addr2) {
 		t.Errorf("pods have %s and %s, the subnets are %s and %s", addr1, addr2, one.subnet(), two.subnet())
 	}
-	pings(t, pod1, addr2, 10*time.Second)
-	pings(t, pod2, addr1, 10*time.Second)
-	pings(t, pod1, netip.MustParseAddr(gateway), 10*time.Second)
+	pings(t, pod1, addr2)
+	pings(t, pod2, addr1)
+	pings(t, pod1, netip.MustParseAddr(gateway))
 }
 
 func TestConfigurationIsWrittenAfterThePluginsAreInstalled(t *testing.T) {
@@ -76,7 +75,7 @@ func TestConfigurationIsWrittenAfterThePluginsAreInstalled(t *testing.T) {
 	m := seg.node("node1", "192.168.0.100")
 	m.config.CNI.BinDir = t.TempDir()
 	m.start()
-	m.until("the agent reports what it waits for", 10*time.Second, func() (string, bool) {
+	m.until("the agent reports what it waits for", func() (string, bool) {
 		out, err := m.netns.Try("curl", "-s", "http://127.0.0.1:19099/readyz")
 		return out, err == nil && containsAll(out, "not ready", "bridge, host-local, loopback, portmap")
 	})

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
@@ -29,20 +28,20 @@ func TestBothFamiliesHaveRoutes(t *testing.T) {
 			if backend.Type == agentconfig.BackendVXLAN {
 				want = subnet6.String() + " via " + subnet6.Addr().String() + " dev flannel-v6.7"
 			}
-			one.until("there is an IPv6 route", 5*time.Second, func() (string, bool) {
+			one.until("there is an IPv6 route", func() (string, bool) {
 				out := one.netns.Run("ip", "-6", "route")
 				return out, strings.Contains(out, want)
 			})
 			one.netns.Run("ip", "-6", "route", "del", subnet6.String())
-			one.until("the IPv6 route is back", 2*time.Second, func() (string, bool) {
+			one.until("the IPv6 route is back", func() (string, bool) {
 				out := one.netns.Run("ip", "-6", "route")
 				return out, strings.Contains(out, want)
 			})
 			two.netns.Run("ip", "link", "add", "cni0", "type", "bridge")
 			two.netns.Run("ip", "address", "add", subnet6.Addr().Next().String()+"/64", "dev", "cni0", "nodad")
 			two.netns.Run("ip", "link", "set", "cni0", "up")
-			pings(t, one.netns, subnet6.Addr().Next(), 5*time.Second)
-			if status := one.reports("both", 5*time.Second, func(s agentconfig.AgentStatus) bool { return s.Ready }); !status.IPv6Subnet.IsValid() ||
+			pings(t, one.netns, subnet6.Addr().Next())
+			if status := one.reports("both", func(s agentconfig.AgentStatus) bool { return s.Ready }); !status.IPv6Subnet.IsValid() ||
 				status.PublicIPv6.String() != "fd00:99::100" {
 				t.Errorf("the report is %+v", status)
 			}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -18,12 +18,12 @@ func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	two.ready()
 	pod1, _ := one.pod("cni0")
 	_, addr2 := two.pod("cni0")
-	pings(t, pod1, addr2, 10*time.Second)
+	pings(t, pod1, addr2)
 
 	seg.etcd.Kill()
-	pings(t, pod1, addr2, time.Second)
+	pings(t, pod1, addr2)
 	one.netns.Run("ip", "route", "del", two.subnet().String())
-	one.hasRoute(to(two), true, 2*time.Second)
+	one.hasRoute(to(two), true)
 
 	// As after a power failure of the node: the agent is killed, and the kernel has lost its state.
 	before := one.subnet()
@@ -31,8 +31,8 @@ func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	one.netns.Run("ip", "route", "del", two.subnet().String())
 	one.start()
 	one.waitReady()
-	one.hasRoute(to(two), true, 10*time.Second)
-	pings(t, pod1, addr2, time.Second)
+	one.hasRoute(to(two), true)
+	pings(t, pod1, addr2)
 	if one.subnet() != before {
 		t.Errorf("the node had %s and has %s", before, one.subnet())
 	}
@@ -41,7 +41,7 @@ func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	}
 
 	seg.etcd.Run()
-	one.until("etcd is used again", 20*time.Second, func() (string, bool) {
+	one.until("etcd is used again", func() (string, bool) {
 		out := one.netns.Run("curl", "-s", "http://127.0.0.1:19099/metrics")
 		return out, strings.Contains(out, "flanneld_etcd_connected 1") && strings.Contains(out, "flanneld_restored 0")
 	})
@@ -50,7 +50,7 @@ func TestTrafficContinuesWithoutEtcdAlsoAfterARestart(t *testing.T) {
 	}
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
 	for _, m := range []*machine{one, two} {
-		m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true, 10*time.Second)
+		m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true)
 		m.alive()
 	}
 }
@@ -77,7 +77,7 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
 	two.ready()
-	two.hasRoute(to(one), true, 5*time.Second)
+	two.hasRoute(to(one), true)
 	key := agentconfig.SubnetKey(prefix, one.subnet(), noSubnet)
 	for _, take := range []func(){
 		func() { seg.remove(key) },
@@ -86,9 +86,9 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 		func() { seg.remove(agentconfig.ReservationKey(prefix, "node1")); seg.remove(key) },
 	} {
 		take()
-		until(t, "the lease is back", 5*time.Second, func() (string, bool) { return seg.get(key) })
-		two.hasRoute(to(one), true, 5*time.Second)
-		one.reports("itself", 5*time.Second, func(s agentconfig.AgentStatus) bool { return s.Subnet == one.subnet() && s.Ready })
+		eventually.Holds(t, "the lease is back", func() (string, bool) { return seg.get(key) })
+		two.hasRoute(to(one), true)
+		one.reports("itself", func(s agentconfig.AgentStatus) bool { return s.Subnet == one.subnet() && s.Ready })
 		one.alive()
 	}
 	if _, ok := seg.get(agentconfig.ReservationKey(prefix, "node1")); !ok {
@@ -99,7 +99,7 @@ func TestDeletedLeaseIsAcquiredAgainWithoutARestart(t *testing.T) {
 // revoke ends the etcd lease of a key.
 func (s *segment) revoke(key string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	resp, err := s.kv.Get(ctx, key)
 	if err != nil || len(resp.Kvs) != 1 {
@@ -115,22 +115,22 @@ func TestEmptyEtcdRemovesNoRoute(t *testing.T) {
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
 	two.ready()
-	one.hasRoute(to(two), true, 5*time.Second)
+	one.hasRoute(to(two), true)
 	subnets := one.subnet().String() + two.subnet().String()
 
 	two.stop() // so that only node1 returns at once
 	seg.etcd.Wipe()
 	seg.etcd.Run()
-	until(t, "the lease is in the new etcd", 20*time.Second, func() (string, bool) {
+	eventually.Holds(t, "the lease is in the new etcd", func() (string, bool) {
 		return seg.get(agentconfig.SubnetKey(prefix, one.subnet(), noSubnet))
 	})
-	one.hasRoute(to(two), true, time.Second)
+	one.hasRoute(to(two), true)
 	two.ready()
 	if got := one.subnet().String() + two.subnet().String(); got != subnets {
 		t.Errorf("the nodes had %s and have %s", subnets, got)
 	}
-	one.hasRoute(to(two), true, 5*time.Second)
-	two.hasRoute(to(one), true, 5*time.Second)
+	one.hasRoute(to(two), true)
+	two.hasRoute(to(one), true)
 }
 
 func TestANodeStartsBeforeEtcdDoes(t *testing.T) {
@@ -138,7 +138,7 @@ func TestANodeStartsBeforeEtcdDoes(t *testing.T) {
 	seg.etcd.Kill()
 	m := seg.node("node1", "192.168.0.100")
 	m.start()
-	m.until("the agent reports what it waits for", 20*time.Second, func() (string, bool) {
+	m.until("the agent reports what it waits for", func() (string, bool) {
 		out, err := m.netns.Try("curl", "-s", "http://127.0.0.1:19099/readyz")
 		return out, err == nil && strings.Contains(out, "not ready") && strings.Contains(out, "etcd cannot be reached")
 	})
@@ -153,12 +153,12 @@ func TestSubnetHeldByAnotherNodeIsReported(t *testing.T) {
 	seg.reserve("node1", "10.1.15.0/24")
 	m := seg.node("node1", "192.168.0.100")
 	m.start()
-	m.reports("who holds its subnet", 10*time.Second, func(s agentconfig.AgentStatus) bool {
+	m.reports("who holds its subnet", func(s agentconfig.AgentStatus) bool {
 		return !s.Ready && len(s.Errors) == 1 && containsAll(s.Errors[0], "10.1.15.0/24", "192.168.0.77")
 	})
 	seg.remove(key)
 	m.waitReady()
-	m.reports("that it holds it", 5*time.Second, func(s agentconfig.AgentStatus) bool {
+	m.reports("that it holds it", func(s agentconfig.AgentStatus) bool {
 		return s.Ready && len(s.Errors) == 0 && s.Subnet.String() == "10.1.15.0/24"
 	})
 }
@@ -171,7 +171,7 @@ func TestFirewalledEtcdAddressIsReported(t *testing.T) {
 	m.config.Etcd.Endpoints = append(m.config.Etcd.Endpoints, "http://"+dropped)
 	m.netns.Run("iptables", "-A", "OUTPUT", "-p", "tcp", "--dport", "2399", "-j", "DROP")
 	m.ready()
-	m.until("the report names the address", time.Minute, func() (string, bool) {
+	m.until("the report names the address", func() (string, bool) {
 		out, _ := seg.get(agentconfig.AgentKey(prefix, m.name))
 		return out, strings.Contains(out, `"unansweredEtcd":["`+dropped+`"]`)
 	})
@@ -180,7 +180,7 @@ func TestFirewalledEtcdAddressIsReported(t *testing.T) {
 		t.Errorf("readyz does not name the address: %s", out)
 	}
 	m.netns.Run("iptables", "-F", "OUTPUT")
-	m.until("the report no longer has it", time.Minute, func() (string, bool) {
+	m.until("the report no longer has it", func() (string, bool) {
 		out, found := seg.get(agentconfig.AgentKey(prefix, m.name))
 		return out, found && !strings.Contains(out, "unansweredEtcd")
 	})

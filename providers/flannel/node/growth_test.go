@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
@@ -28,7 +27,7 @@ func TestTheNetworkGrowsWhilePodsTalk(t *testing.T) {
 	before := one.subnet()
 	pod1, addr1 := one.pod("cni0")
 	pod2, addr2 := two.pod("cni0")
-	pings(t, pod1, addr2, 10*time.Second)
+	pings(t, pod1, addr2)
 	talk := exec.Command("nsenter", "--net="+pod1.Path(), "ping", "-n", "-q", "-i", "0.05", "-W", "1", addr2.String())
 	var output strings.Builder
 	talk.Stdout = &output
@@ -40,7 +39,7 @@ func TestTheNetworkGrowsWhilePodsTalk(t *testing.T) {
 		m.stop()
 		m.config.Network.IPv4 = grown
 		m.ready()
-		m.reports("it knows the larger network", 20*time.Second, func(s agentconfig.AgentStatus) bool { return s.Network == grown })
+		m.reports("it knows the larger network", func(s agentconfig.AgentStatus) bool { return s.Network == grown })
 	}
 	// A third subnet is left of the old network, and no fourth: the last node waits until the network has grown in etcd.
 	three, four := seg.node("node3", "192.168.0.30"), seg.node("node4", "192.168.0.40")
@@ -50,7 +49,7 @@ func TestTheNetworkGrowsWhilePodsTalk(t *testing.T) {
 		t.Errorf("a node gets %s although %s is all that etcd has", three.subnet(), small)
 	}
 	four.start()
-	four.reports("there is no free subnet", 20*time.Second, func(s agentconfig.AgentStatus) bool {
+	four.reports("there is no free subnet", func(s agentconfig.AgentStatus) bool {
 		return strings.Contains(strings.Join(s.Errors, " "), "network 10.2.0.0/22 has no free subnet")
 	})
 	if value, err = one.config.NetworkConfig(); err != nil {
@@ -62,8 +61,8 @@ func TestTheNetworkGrowsWhilePodsTalk(t *testing.T) {
 		t.Errorf("the node that did not fit gets %s", s)
 	}
 	pod4, addr4 := four.pod("cni0")
-	pings(t, pod1, addr4, 20*time.Second)
-	pings(t, pod4, addr2, 20*time.Second)
+	pings(t, pod1, addr4)
+	pings(t, pod4, addr2)
 	seen := whoami(t, pod2, addr2.String()+":8080")
 	connect(t, pod4, addr2.String()+":8080")
 	if from := <-seen; from != addr4 {
@@ -100,7 +99,7 @@ func TestNodeThatStartsWithoutEtcdContinuesInALargerNetwork(t *testing.T) {
 	m.config.Network.IPv4 = netip.MustParsePrefix("10.2.0.0/22")
 	m.ready()
 	before := m.subnet()
-	m.until("the state is kept", 20*time.Second, func() (string, bool) {
+	m.until("the state is kept", func() (string, bool) {
 		data, err := os.ReadFile(filepath.Join(m.config.StateDir, "state.json"))
 		return string(data), err == nil
 	})
@@ -136,11 +135,11 @@ func TestRulesOfTheSmallerNetworkAreRemoved(t *testing.T) {
 			return out, strings.Contains(out, "! -s "+network+" -d "+network)
 		}
 	}
-	m.until("the rules exist", 20*time.Second, has("10.2.0.0/22"))
+	m.until("the rules exist", has("10.2.0.0/22"))
 	m.stop()
 	m.config.Network.IPv4 = netip.MustParsePrefix("10.2.0.0/20")
 	m.ready()
-	m.until("the rules are for the larger network", 20*time.Second, has("10.2.0.0/20"))
+	m.until("the rules are for the larger network", has("10.2.0.0/20"))
 	if out := rules(); strings.Contains(out, "10.2.0.0/22") {
 		t.Errorf("rules of the smaller network are left:\n%s", out)
 	}

@@ -168,7 +168,7 @@ func (m *machine) ready() {
 
 func (m *machine) waitReady() {
 	m.t.Helper()
-	m.until("the agent is ready", 20*time.Second, func() (string, bool) {
+	m.until("the agent is ready", func() (string, bool) {
 		out, err := m.netns.Try("curl", "-sf", "http://127.0.0.1:19099/readyz")
 		return out, err == nil
 	})
@@ -203,14 +203,9 @@ func (m *machine) alive() {
 }
 
 // until waits for a condition; the string describes the state if it is not met.
-func (m *machine) until(what string, limit time.Duration, condition func() (string, bool)) {
+func (m *machine) until(what string, condition func() (string, bool)) {
 	m.t.Helper()
-	until(m.t, m.name+": "+what, limit, condition)
-}
-
-func until(t testing.TB, what string, limit time.Duration, condition func() (string, bool)) {
-	t.Helper()
-	eventually.HoldsWithin(t, limit, what, condition)
+	eventually.Holds(m.t, m.name+": "+what, condition)
 }
 
 // routes is what `ip route` prints, a line a route, without spaces at the ends.
@@ -224,9 +219,9 @@ func (m *machine) routes() []string {
 }
 
 // hasRoute waits for a route, or with want false for its removal.
-func (m *machine) hasRoute(line string, want bool, limit time.Duration) {
+func (m *machine) hasRoute(line string, want bool) {
 	m.t.Helper()
-	m.until(fmt.Sprintf("route %q exists: %v", line, want), limit, func() (string, bool) {
+	m.until(fmt.Sprintf("route %q exists: %v", line, want), func() (string, bool) {
 		routes := m.routes()
 		for _, r := range routes {
 			if r == line {
@@ -279,10 +274,10 @@ func (m *machine) pod(bridge string) (netns.Namespace, netip.Addr) {
 }
 
 // pings waits until an address answers from a namespace, and returns what ping prints.
-func pings(t testing.TB, from netns.Namespace, addr netip.Addr, limit time.Duration) string {
+func pings(t testing.TB, from netns.Namespace, addr netip.Addr) string {
 	t.Helper()
 	var out string
-	until(t, "ping "+addr.String(), limit, func() (string, bool) {
+	eventually.Holds(t, "ping "+addr.String(), func() (string, bool) {
 		var err error
 		out, err = from.Try("ping", "-n", "-c", "1", "-W", "1", addr.String())
 		return out, err == nil
@@ -293,7 +288,7 @@ func pings(t testing.TB, from netns.Namespace, addr netip.Addr, limit time.Durat
 // put writes a key.
 func (s *segment) put(key, value string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	if _, err := s.kv.Put(ctx, key, value); err != nil {
 		s.t.Fatal(err)
@@ -302,7 +297,7 @@ func (s *segment) put(key, value string) {
 
 func (s *segment) remove(key string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	if _, err := s.kv.Delete(ctx, key); err != nil {
 		s.t.Fatal(err)
@@ -311,7 +306,7 @@ func (s *segment) remove(key string) {
 
 func (s *segment) get(key string) (string, bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	resp, err := s.kv.Get(ctx, key)
 	if err != nil {
@@ -334,10 +329,10 @@ func (s *segment) reserve(node, subnet string) {
 }
 
 // reports waits until a node's report is as wanted.
-func (m *machine) reports(what string, limit time.Duration, condition func(agentconfig.AgentStatus) bool) agentconfig.AgentStatus {
+func (m *machine) reports(what string, condition func(agentconfig.AgentStatus) bool) agentconfig.AgentStatus {
 	m.t.Helper()
 	var status agentconfig.AgentStatus
-	m.until("reports "+what, limit, func() (string, bool) {
+	m.until("reports "+what, func() (string, bool) {
 		value, _ := m.seg.get(agentconfig.AgentKey(prefix, m.name))
 		var err error
 		status, err = agentconfig.DecodeAgentStatus([]byte(value))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -41,44 +42,52 @@ func TestRoutesOfTwoNodesMatchTheDocumentation(t *testing.T) {
 			"192.168.0.0/24 dev eth0 proto kernel scope link src 192.168.0.200",
 		},
 	} {
-		m.until("the routes are those of the document", 5*time.Second, func() (string, bool) {
+		m.until("the routes are those of the document", func() (string, bool) {
 			diff := cmp.Diff(want, m.routes())
 			return diff, diff == ""
 		})
 	}
 	// Two hops and no tunnel.
-	if out := pings(t, pod1, addr2, 10*time.Second); !strings.Contains(out, "ttl=62") {
+	if out := pings(t, pod1, addr2); !strings.Contains(out, "ttl=62") {
 		t.Errorf("the answer does not come straight:\n%s", out)
 	}
 }
 
-func TestPeerRouteIsAddedWithinASecondAndRemovedWithThePeer(t *testing.T) {
+func TestPeerRouteIsAddedAndRemovedWithThePeer(t *testing.T) {
 	seg := newSegment(t)
 	m := seg.node("node1", "192.168.0.100")
 	m.ready()
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
-	m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true, time.Second)
+	m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true)
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.78","PublicIPv6":null,"BackendType":"host-gw"}`)
-	m.hasRoute("10.1.77.0/24 via 192.168.0.78 dev eth0", true, time.Second)
+	m.hasRoute("10.1.77.0/24 via 192.168.0.78 dev eth0", true)
 	seg.remove(prefix + "/subnets/10.1.77.0-24")
-	m.hasRoute("10.1.77.0/24 via 192.168.0.78 dev eth0", false, time.Second)
+	m.hasRoute("10.1.77.0/24 via 192.168.0.78 dev eth0", false)
 }
 
-func TestDeletedRouteIsRestoredWithinTwoSeconds(t *testing.T) {
+// TestDeletedRouteIsRestoredAtOnce: the kernel reports each deletion. The comparison every ten seconds alone would restore six of ten routes
+// within the limit.
+func TestDeletedRouteIsRestoredAtOnce(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	one.ready()
 	two.ready()
-	one.hasRoute(to(two), true, 5*time.Second)
-	one.netns.Run("ip", "route", "del", two.subnet().String())
-	one.hasRoute(to(two), true, 2*time.Second)
+	one.hasRoute(to(two), true)
+	began := time.Now()
+	for range 10 {
+		one.netns.Run("ip", "route", "del", two.subnet().String())
+		one.hasRoute(to(two), true)
+	}
+	if took := time.Since(began); took > eventually.Limit {
+		t.Errorf("ten deletions were restored in %s", took)
+	}
 	// All routes of an interface are removed with it, without an event for each.
 	one.netns.Run("ip", "link", "set", "eth0", "down")
 	one.netns.Run("ip", "link", "set", "eth0", "up")
-	one.hasRoute(to(two), true, 2*time.Second)
+	one.hasRoute(to(two), true)
 	// A third party's idea of the way is repaired.
 	one.netns.Run("ip", "route", "replace", two.subnet().String(), "via", "192.168.0.55")
-	one.hasRoute(to(two), true, 2*time.Second)
+	one.hasRoute(to(two), true)
 }
 
 func TestRoutesOfNodesDeletedWhileTheAgentWasDownAreRemoved(t *testing.T) {
@@ -87,16 +96,16 @@ func TestRoutesOfNodesDeletedWhileTheAgentWasDownAreRemoved(t *testing.T) {
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
 	m.ready()
 	gone := "10.1.77.0/24 via 192.168.0.77 dev eth0"
-	m.hasRoute(gone, true, 5*time.Second)
+	m.hasRoute(gone, true)
 	m.stop()
-	m.hasRoute(gone, true, time.Second) // the end of the program removes nothing
+	m.hasRoute(gone, true) // the end of the program removes nothing
 	seg.remove(prefix + "/subnets/10.1.77.0-24")
 	// An administrator's route into the network is no one's business but theirs.
 	own := "10.1.88.0/24 via 192.168.0.88 dev eth0 proto static"
 	m.netns.Run("ip", "route", "add", "10.1.88.0/24", "via", "192.168.0.88", "proto", "static")
 	m.ready()
-	m.hasRoute(gone, false, 5*time.Second)
-	m.hasRoute(own, true, time.Second)
+	m.hasRoute(gone, false)
+	m.hasRoute(own, true)
 }
 
 func TestAPeerOnAnotherLinkIsReportedByName(t *testing.T) {
@@ -108,7 +117,7 @@ func TestAPeerOnAnotherLinkIsReportedByName(t *testing.T) {
 	near.ready()
 	far.ready()
 	for m, other := range map[*machine]*machine{near: far, far: near} {
-		status := m.reports("the peer", 10*time.Second, func(s agentconfig.AgentStatus) bool { return len(s.OffLink) > 0 })
+		status := m.reports("the peer", func(s agentconfig.AgentStatus) bool { return len(s.OffLink) > 0 })
 		want := other.name + " (address " + other.address + ", subnet " + other.subnet().String() + ")"
 		if got := status.OffLink[0].String(); got != want || len(status.OffLink) != 1 {
 			t.Errorf("%s reports %s (%d peers), want %s", m.name, got, len(status.OffLink), want)
@@ -122,8 +131,8 @@ func TestAPeerOnAnotherLinkIsReportedByName(t *testing.T) {
 	far.netns.Run("ip", "route", "add", "default", "via", gateway)
 	far.address = "192.168.0.7"
 	far.ready()
-	near.hasRoute(to(far), true, 5*time.Second)
-	near.reports("no peer any more", 5*time.Second, func(s agentconfig.AgentStatus) bool { return len(s.OffLink) == 0 })
+	near.hasRoute(to(far), true)
+	near.reports("no peer any more", func(s agentconfig.AgentStatus) bool { return len(s.OffLink) == 0 })
 }
 
 func TestOnlyOwnFilesAreWritten(t *testing.T) {
@@ -139,7 +148,7 @@ func TestOnlyOwnFilesAreWritten(t *testing.T) {
 		}
 	}
 	m.ready()
-	m.reports("the file that comes first", 5*time.Second, func(s agentconfig.AgentStatus) bool {
+	m.reports("the file that comes first", func(s agentconfig.AgentStatus) bool {
 		return cmp.Equal(s.ConflictingCNI, []string{"00-other.conf"})
 	})
 	env, err := os.ReadFile(m.config.SubnetFile)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
@@ -20,7 +19,7 @@ func (m *machine) step(number, mtu, routable int) {
 	m.config.MTU = mtu
 	m.config.Migration = &agentconfig.MTUMigration{Step: number, RoutableMTU: routable, PodNamespaces: "/run/netns"}
 	m.ready()
-	m.reports(fmt.Sprintf("step %d", number), 20*time.Second, func(s agentconfig.AgentStatus) bool { return s.Step == number && s.MTU == mtu })
+	m.reports(fmt.Sprintf("step %d", number), func(s agentconfig.AgentStatus) bool { return s.Step == number && s.MTU == mtu })
 }
 
 // TestRunningPodsFollowAChangeOfTheMTU goes from 1450 to 1400 and back as the operator does: at every moment the nodes
@@ -29,7 +28,7 @@ func TestRunningPodsFollowAChangeOfTheMTU(t *testing.T) {
 	one, two := vxlanPair(t)
 	pod1, addr1 := one.pod("cni0")
 	pod2, addr2 := two.pod("cni0")
-	pings(t, pod1, addr2, 10*time.Second)
+	pings(t, pod1, addr2)
 	for i, s := range []struct{ mtu, routable, sent int }{{1450, 0, 1450}, {1450, 1400, 1400}, {1400, 0, 1400}, {1450, 1400, 1400}, {1450, 0, 1450}} {
 		before := 1450
 		if i > 0 {
@@ -79,10 +78,10 @@ func TestPodsWithoutABridgeAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.netns.Run("ip", "link", "delete", "cni0")
-	m.reports("one pod without a bridge, by its name", time.Minute, func(s agentconfig.AgentStatus) bool {
+	m.reports("one pod without a bridge, by its name", func(s agentconfig.AgentStatus) bool {
 		return s.DetachedPods == 1 && slices.Equal(s.Detached, []string{"shop/web"})
 	})
 	m.netns.Run("ip", "link", "add", "cni0", "type", "bridge")
 	m.netns.Run("ip", "link", "set", "veth0a1b2c3d", "master", "cni0")
-	m.reports("no pod without a bridge", time.Minute, func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 0 && s.Detached == nil })
+	m.reports("no pod without a bridge", func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 0 && s.Detached == nil })
 }

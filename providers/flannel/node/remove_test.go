@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // cleanup runs flanneld cleanup on the node.
@@ -53,7 +52,7 @@ func TestCleanupRestoresTheNode(t *testing.T) {
 	static := one.routes()
 	one.ready()
 	two.ready()
-	one.until("there is a route to the other node", 5*time.Second, func() (string, bool) { return "", len(one.routes()) > len(before)+1 })
+	one.until("there is a route to the other node", func() (string, bool) { return "", len(one.routes()) > len(before)+1 })
 	one.pod("cni0")
 	one.stop()
 	two.stop()
@@ -71,7 +70,7 @@ func TestCleanupRestoresTheNode(t *testing.T) {
 
 func TestCleanupRemovesTheTunnel(t *testing.T) {
 	one, _ := vxlanPair(t)
-	one.until("there is a tunnel", 5*time.Second, func() (string, bool) {
+	one.until("there is a tunnel", func() (string, bool) {
 		out, err := one.netns.Try("ip", "link", "show", "flannel.7")
 		return out, err == nil
 	})

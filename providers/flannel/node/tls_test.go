@@ -57,6 +57,6 @@ func TestNewCAIsUsedWithoutARestart(t *testing.T) {
 	seg.etcd.Run()
 	seg.kv = seg.etcd.Client()
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
-	m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true, 30*time.Second)
+	m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true)
 	m.alive()
 }

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
@@ -41,7 +41,7 @@ func whoami(t *testing.T, in netns.Namespace, address string) <-chan netip.Addr 
 func connect(t *testing.T, from netns.Namespace, address string) {
 	t.Helper()
 	if err := ns.WithNetNSPath(from.Path(), func(ns.NetNS) error {
-		conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+		conn, err := net.DialTimeout("tcp", address, eventually.Limit)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func TestOnlyTrafficThatLeavesTheNetworkIsMasqueraded(t *testing.T) {
 	two.ready()
 	pod1, addr1 := one.pod("cni0")
 	pod2, addr2 := two.pod("cni0")
-	pings(t, pod1, addr2, 10*time.Second)
+	pings(t, pod1, addr2)
 
 	outside := whoami(t, seg.netns, gateway+":8080")
 	peerPod := whoami(t, pod2, addr2.String()+":8080")
@@ -73,7 +73,7 @@ func TestOnlyTrafficThatLeavesTheNetworkIsMasqueraded(t *testing.T) {
 
 	// A firewall that is reloaded removes the rules of all programs.
 	one.netns.Run("nft", "flush", "ruleset")
-	one.until("the rules are back", 20*time.Second, func() (string, bool) {
+	one.until("the rules are back", func() (string, bool) {
 		out := one.netns.Run("nft", "list", "ruleset")
 		return out, strings.Contains(out, "masquerade")
 	})
@@ -98,7 +98,7 @@ func TestPodAddressesAreVisibleWithoutMasquerading(t *testing.T) {
 	pod, addr := m.pod("cni0")
 	seg.netns.Run("ip", "route", "add", m.subnet().String(), "via", m.address)
 	outside := whoami(t, seg.netns, gateway+":8080")
-	pings(t, pod, netip.MustParseAddr(gateway), 10*time.Second)
+	pings(t, pod, netip.MustParseAddr(gateway))
 	connect(t, pod, gateway+":8080")
 	if from := <-outside; from != addr {
 		t.Errorf("the pod is seen as %s, want %s", from, addr)

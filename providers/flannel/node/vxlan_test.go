@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
@@ -32,12 +31,12 @@ func through(m *machine) string {
 
 func TestVXLANJoinsNodesOnDifferentLinks(t *testing.T) {
 	one, two := vxlanPair(t)
-	one.hasRoute(through(two), true, 5*time.Second)
-	two.hasRoute(through(one), true, 5*time.Second)
+	one.hasRoute(through(two), true)
+	two.hasRoute(through(one), true)
 	pod1, _ := one.pod("cni0")
 	_, addr2 := two.pod("cni0")
-	pings(t, pod1, addr2, 10*time.Second)
-	status := one.reports("its MTU", 5*time.Second, func(s agentconfig.AgentStatus) bool { return s.Ready })
+	pings(t, pod1, addr2)
+	status := one.reports("its MTU", func(s agentconfig.AgentStatus) bool { return s.Ready })
 	if status.MTU != 1450 || len(status.OffLink) != 0 {
 		t.Errorf("the report is %+v", status)
 	}
@@ -51,11 +50,11 @@ func TestVXLANDeviceAndNeighboursAreRepaired(t *testing.T) {
 	one, two := vxlanPair(t)
 	pod1, _ := one.pod("cni0")
 	_, addr2 := two.pod("cni0")
-	pings(t, pod1, addr2, 10*time.Second)
+	pings(t, pod1, addr2)
 	mac := linkAddress(one.netns, "flannel.7")
 	one.netns.Run("ip", "link", "del", "flannel.7")
-	one.hasRoute(through(two), true, 5*time.Second)
-	pings(t, pod1, addr2, 5*time.Second)
+	one.hasRoute(through(two), true)
+	pings(t, pod1, addr2)
 	one.alive()
 	if now := linkAddress(one.netns, "flannel.7"); now != mac {
 		t.Errorf("the device had the address %s and has %s: all peers must learn it", mac, now)
@@ -68,12 +67,12 @@ func TestVXLANDeviceAndNeighboursAreRepaired(t *testing.T) {
 	if now := linkAddress(one.netns, "flannel.7"); now != mac {
 		t.Errorf("after a restart the device has the address %s, it was %s", now, mac)
 	}
-	pings(t, pod1, addr2, 5*time.Second)
+	pings(t, pod1, addr2)
 
 	two.kill()
 	key := agentconfig.SubnetKey(prefix, two.subnet(), netip.Prefix{})
 	two.seg.remove(key)
-	one.until("nothing of the peer is left", 5*time.Second, func() (string, bool) {
+	one.until("nothing of the peer is left", func() (string, bool) {
 		out := one.netns.Run("ip", "neigh", "show", "dev", "flannel.7") + one.netns.Run("bridge", "fdb", "show", "dev", "flannel.7") + one.netns.Run("ip", "route")
 		return out, !strings.Contains(out, two.subnet().Addr().String()+" ") && !strings.Contains(out, two.address)
 	})
@@ -102,7 +101,7 @@ func TestTunnelsOfEarlierSettingsAreRemoved(t *testing.T) {
 			m.config.Backend = step.to
 			m.ready()
 		}
-		one.until("tunnels with "+step.reason, 30*time.Second, func() (string, bool) {
+		one.until("tunnels with "+step.reason, func() (string, bool) {
 			out := one.netns.Run("ip", "-br", "link", "show", "type", "vxlan")
 			var names []string
 			for line := range strings.Lines(out) {
@@ -115,7 +114,7 @@ func TestTunnelsOfEarlierSettingsAreRemoved(t *testing.T) {
 			pod, _ = one.pod("cni0")
 			_, addr = two.pod("cni0")
 		}
-		pings(t, pod, addr, 30*time.Second)
+		pings(t, pod, addr)
 	}
 }
 
@@ -133,7 +132,7 @@ func TestPeersOfAnotherBackendAreReported(t *testing.T) {
 	m := seg.node("node1", "192.168.0.100")
 	m.ready()
 	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"vxlan","BackendData":{"VNI":1,"VtepMAC":"02:00:00:00:00:01"}}`)
-	m.reports("the peer", 5*time.Second, func(s agentconfig.AgentStatus) bool {
+	m.reports("the peer", func(s agentconfig.AgentStatus) bool {
 		return len(s.ForeignBackend) == 1 && s.ForeignBackend[0].PublicIP.String() == "192.168.0.77"
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/controller"
@@ -39,8 +40,7 @@ func TestNodesHaveHostSubnets(t *testing.T) {
 	for name, address := range map[string]string{"a": "192.0.2.2", "b": "192.0.2.1"} {
 		n := &corev1.Node{}
 		w.must(w.api.Get(t.Context(), client.ObjectKey{Name: name}, n))
-		n.Status.Addresses[0].Address = address
-		w.must(w.api.Status().Update(t.Context(), n))
+		apitest.ChangeStatus(t, w.api, n, func() { n.Status.Addresses[0].Address = address })
 	}
 	eventually.Holds(t, "the addresses are exchanged, and the blocks are not", func() (string, bool) {
 		x, y := w.subnet("a"), w.subnet("b")
@@ -149,9 +149,7 @@ func TestModeSubnetReportsWhatItHasNot(t *testing.T) {
 	w := newWorld(t, agentconfig.Subnet)
 	w.node("a", "192.0.2.1")
 	s := w.subnet("a")
-	before := s.DeepCopy()
-	s.EgressCIDRs = []string{"192.0.2.128/25"}
-	w.must(w.api.Patch(t.Context(), s, client.MergeFrom(before)))
+	apitest.Change(t, w.api, s, func() { s.EgressCIDRs = []string{"192.0.2.128/25"} })
 	w.event("a", "NotSupportedInMode", "mode Subnet has no egress IPs: egressIPs and egressCIDRs are ignored")
 	w.namespace("shop")
 	w.must(w.api.Create(t.Context(), &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{sdnv1.AnnotationMulticast: "true"}},
@@ -169,16 +167,12 @@ func TestEgressIPsMove(t *testing.T) {
 	for i, name := range []string{"a", "b"} {
 		w.node(name, fmt.Sprint("192.0.2.", i+1))
 		s := w.subnet(name)
-		before := s.DeepCopy()
-		s.EgressCIDRs = []string{"192.0.2.128/25"}
-		w.must(w.api.Patch(t.Context(), s, client.MergeFrom(before)))
+		apitest.Change(t, w.api, s, func() { s.EgressCIDRs = []string{"192.0.2.128/25"} })
 	}
 	for i, name := range []string{"x", "y"} {
 		w.namespace(name)
 		n := w.netns(name)
-		before := n.DeepCopy()
-		n.EgressIPs = []string{fmt.Sprint("192.0.2.", 200+i)}
-		w.must(w.api.Patch(t.Context(), n, client.MergeFrom(before)))
+		apitest.Change(t, w.api, n, func() { n.EgressIPs = []string{fmt.Sprint("192.0.2.", 200+i)} })
 	}
 	has := func(want map[string]int) {
 		t.Helper()
@@ -197,8 +191,6 @@ func TestEgressIPsMove(t *testing.T) {
 	has(map[string]int{"a": 1, "b": 1})
 
 	n := w.netns("y")
-	before := n.DeepCopy()
-	n.EgressIPs = []string{"192.0.2.200"}
-	w.must(w.api.Patch(t.Context(), n, client.MergeFrom(before)))
+	apitest.Change(t, w.api, n, func() { n.EgressIPs = []string{"192.0.2.200"} })
 	w.event("x", "EgressIPConflict", "namespace y asks for egress IP 192.0.2.200, too")
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/controller"
@@ -180,9 +181,7 @@ func TestKilledAtAnyWriteLosesNothing(t *testing.T) {
 	}
 
 	for _, s := range w.subnets() {
-		before := s.DeepCopy()
-		s.EgressCIDRs = []string{"192.0.2.128/25"}
-		w.must(w.api.Patch(t.Context(), s, client.MergeFrom(before)))
+		apitest.Change(t, w.api, s, func() { s.EgressCIDRs = []string{"192.0.2.128/25"} })
 	}
 	first["joined"] = "y to x"
 	w.request("y", "join:x", "192.0.2.200")
@@ -272,10 +271,10 @@ func (w *world) request(name, change, ip string) {
 	w.t.Helper()
 	n := &sdnv1.NetNamespace{}
 	w.must(w.api.Get(w.t.Context(), client.ObjectKey{Name: name}, n))
-	before := n.DeepCopy()
-	n.Annotations[sdnv1.AnnotationChangeNetwork] = change
-	n.EgressIPs = []string{ip}
-	w.must(w.api.Patch(w.t.Context(), n, client.MergeFrom(before)))
+	apitest.Change(w.t, w.api, n, func() {
+		n.Annotations[sdnv1.AnnotationChangeNetwork] = change
+		n.EgressIPs = []string{ip}
+	})
 }
 
 // egressIPs is how many nodes have. None may be on two.

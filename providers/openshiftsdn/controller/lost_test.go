@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
@@ -31,8 +32,7 @@ func (w *world) running(name, node, address string, owner *metav1.OwnerReference
 	status := p.Status
 	w.must(w.api.Create(w.t.Context(), p))
 	w.t.Cleanup(func() { _ = w.api.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
-	p.Status = status
-	w.must(w.api.Status().Update(w.t.Context(), p))
+	apitest.ChangeStatus(w.t, w.api, p, func() { p.Status = status })
 	return p
 }
 

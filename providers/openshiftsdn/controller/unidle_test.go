@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/idling"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -81,9 +82,9 @@ func TestIdledServicesAreUnidled(t *testing.T) {
 	}
 	endpoints := &corev1.Endpoints{} //nolint:staticcheck // what marks idled Services
 	w.must(w.api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, endpoints))
-	before := endpoints.DeepCopy()
-	endpoints.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "10.128.2.9"}}, Ports: []corev1.EndpointPort{{Port: 80}}}} //nolint:staticcheck // likewise
-	w.must(w.api.Patch(t.Context(), endpoints, client.MergeFrom(before)))
+	apitest.Change(t, w.api, endpoints, func() {
+		endpoints.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "10.128.2.9"}}, Ports: []corev1.EndpointPort{{Port: 80}}}} //nolint:staticcheck // likewise
+	})
 	eventually.Holds(t, "the annotations are removed from both", func() (string, bool) {
 		return "", !w.marked(&corev1.Service{}, "shop", "web") && !w.marked(&corev1.Endpoints{}, "shop", "web") //nolint:staticcheck // likewise
 	})
@@ -94,9 +95,7 @@ func TestIdledServicesAreUnidled(t *testing.T) {
 	// What cannot be read is reported, and other Services are woken all the same.
 	s := &corev1.Service{}
 	if w.marked(s, "shop", "db") {
-		before := s.DeepCopy()
-		s.Annotations[idling.Targets] = `[{"kind":"Node","name":"a","replicas":1}]`
-		w.must(w.api.Patch(t.Context(), s, client.MergeFrom(before)))
+		apitest.Change(t, w.api, s, func() { s.Annotations[idling.Targets] = `[{"kind":"Node","name":"a","replicas":1}]` })
 		e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}} //nolint:staticcheck // likewise
 		w.must(w.api.Delete(t.Context(), e))
 	}

@@ -163,11 +163,12 @@ func (w *world) node(name, address string) *corev1.Node {
 	w.t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	w.must(w.api.Create(w.t.Context(), n))
-	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
-	n.Status.Conditions = []corev1.NodeCondition{
-		{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: "NoRouteCreated"},
-	}
-	w.must(w.api.Status().Update(w.t.Context(), n))
+	apitest.ChangeStatus(w.t, w.api, n, func() {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+		n.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: "NoRouteCreated"},
+		}
+	})
 	return n
 }
 
@@ -227,9 +228,7 @@ func (w *world) netns(name string) *sdnv1.NetNamespace {
 func (w *world) annotate(name, request string) *sdnv1.NetNamespace {
 	w.t.Helper()
 	n := w.netns(name)
-	before := n.DeepCopy()
-	metav1.SetMetaDataAnnotation(&n.ObjectMeta, sdnv1.AnnotationChangeNetwork, request)
-	w.must(w.api.Patch(w.t.Context(), n, client.MergeFrom(before)))
+	apitest.Change(w.t, w.api, n, func() { metav1.SetMetaDataAnnotation(&n.ObjectMeta, sdnv1.AnnotationChangeNetwork, request) })
 	return w.netns(name)
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
@@ -25,10 +26,7 @@ func (m *machine) renumber(t *testing.T, address string) {
 	if err := m.client.Get(t.Context(), kubeKey(h), h); err != nil {
 		t.Fatal(err)
 	}
-	h.HostIP = address
-	if err := m.client.Update(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, m.client, h, func() { h.HostIP = address })
 }
 
 // TestChangesOfNodes: what changes below pods that run leaves them their network, and nothing stale.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn"
@@ -42,10 +43,7 @@ func (c *cluster) register(t *testing.T) {
 	for name, status := range map[string]corev1.ConditionStatus{"node1": corev1.ConditionTrue, "node2": corev1.ConditionTrue, "gone": corev1.ConditionUnknown} {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		c.create(n)
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
-		if err := c.client.Status().Update(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		apitest.ChangeStatus(t, c.client, n, func() { n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}} })
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
@@ -163,10 +164,7 @@ func (c *cluster) assign(namespace string, addresses ...string) {
 	if err := c.client.Get(c.t.Context(), kubeKey(n), n); err != nil {
 		c.t.Fatal(err)
 	}
-	n.EgressIPs = addresses
-	if err := c.client.Update(c.t.Context(), n); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.client, n, func() { n.EgressIPs = addresses })
 }
 
 func (m *machine) has(addresses ...string) {
@@ -175,10 +173,7 @@ func (m *machine) has(addresses ...string) {
 	if err := m.client.Get(m.t.Context(), kubeKey(h), h); err != nil {
 		m.t.Fatal(err)
 	}
-	h.EgressIPs = addresses
-	if err := m.client.Update(m.t.Context(), h); err != nil {
-		m.t.Fatal(err)
-	}
+	apitest.Change(m.t, m.client, h, func() { h.EgressIPs = addresses })
 }
 
 // leaves waits until a connection of a pod is seen outside with one of some addresses, and returns how long that took.

@@ -188,7 +188,7 @@ func TestEgressFirewallFollowsNameServer(t *testing.T) {
 	becomes("a new address", 111, true)
 	becomes("the new address of a denied name", 109, false)
 	for _, last := range []byte{101, 103} {
-		_, err := nodetest.Ask(pods[0], fmt.Sprintf("%s:%d", outsideIP(last), guardedPort), time.Second)
+		_, err := nodetest.Ask(pods[0], fmt.Sprintf("%s:%d", outsideIP(last), guardedPort), 5*time.Second)
 		if since := time.Since(changed); err != nil && since < 20*time.Second {
 			t.Errorf("%s is closed %v after the name server ceased to give it: %v", outsideIP(last), since, err)
 		}

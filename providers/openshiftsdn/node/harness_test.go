@@ -401,10 +401,9 @@ func (p *pod) report() {
 	if err := p.m.client.Get(p.m.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		p.m.t.Fatal(err)
 	}
-	object.Status.Phase, object.Status.PodIP, object.Status.PodIPs = corev1.PodRunning, p.address.String(), []corev1.PodIP{{IP: p.address.String()}}
-	if err := p.m.client.Status().Update(p.m.t.Context(), object); err != nil {
-		p.m.t.Fatal(err)
-	}
+	apitest.ChangeStatus(p.m.t, p.m.client, object, func() {
+		object.Status.Phase, object.Status.PodIP, object.Status.PodIPs = corev1.PodRunning, p.address.String(), []corev1.PodIP{{IP: p.address.String()}}
+	})
 }
 
 func kubeKey(object client.Object) client.ObjectKey { return client.ObjectKeyFromObject(object) }

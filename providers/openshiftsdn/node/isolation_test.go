@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
@@ -73,10 +74,7 @@ func TestMultitenantIsolation(t *testing.T) {
 		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil {
 			t.Fatal(err)
 		}
-		n.NetID = vnid
-		if err := c.client.Update(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		apitest.Change(t, c.client, n, func() { n.NetID = vnid })
 	}
 	change(11) // join
 	for _, to := range []string{at(near), at(far), "172.30.0.10:8080"} {
@@ -216,16 +214,13 @@ func TestPolicies(t *testing.T) {
 		if err := c.client.Get(t.Context(), kubeKey(object), object); err != nil {
 			t.Fatal(err)
 		}
-		object.Labels = nil
-		if err := c.client.Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		apitest.Change(t, c.client, object, func() { object.Labels = nil })
 		nodetest.Answers(t, stranger.Namespace, at(8080))
 	})
 	t.Run("one source port, by a Service and directly at once", func(t *testing.T) {
 		if err := ns.WithNetNSPath(client.Path(), func(ns.NetNS) error {
 			for _, address := range []string{"172.30.0.10:8080", at(8080)} {
-				d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: client.address.AsSlice(), Port: 40000}, Control: reuse}
+				d := net.Dialer{Timeout: eventually.Limit, LocalAddr: &net.TCPAddr{IP: client.address.AsSlice(), Port: 40000}, Control: reuse}
 				conn, err := d.Dial("tcp", address)
 				if err != nil {
 					return fmt.Errorf("connect to %s: %w", address, err)

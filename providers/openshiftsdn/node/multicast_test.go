@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
@@ -82,13 +83,12 @@ func (c *cluster) multicast(namespace string, on bool) {
 	if err := c.client.Get(c.t.Context(), kubeKey(n), n); err != nil {
 		c.t.Fatal(err)
 	}
-	n.Annotations = map[string]string{}
-	if on {
-		n.Annotations[sdnv1.AnnotationMulticast] = "true"
-	}
-	if err := c.client.Update(c.t.Context(), n); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.Change(c.t, c.client, n, func() {
+		n.Annotations = map[string]string{}
+		if on {
+			n.Annotations[sdnv1.AnnotationMulticast] = "true"
+		}
+	})
 }
 
 // multicasts tests multicast of namespace one with pods on both nodes: it reaches the pods of the namespace while it is on, and nothing else at any time.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -58,10 +59,7 @@ func TestTheAPIServerIsUnreachableWhileEverythingChanges(t *testing.T) {
 		if err := c.client.Get(t.Context(), kubeKey(object), object); err != nil {
 			t.Fatal(err)
 		}
-		change()
-		if err := c.client.Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		apitest.Change(t, c.client, object, change)
 	}
 	// A busy machine may lose some packets of its own: what agents lose is lost each time.
 	for attempt := 1; ; attempt++ {

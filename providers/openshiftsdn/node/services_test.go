@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/idling"
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
@@ -203,13 +204,12 @@ func endpointsOutside(t *testing.T, c *cluster, one *machine) {
 	late := one.pod("one", "late", map[string]string{"app": "restricted"})
 	refused(t, late.Namespace, far) // at once: ADD returns when its rules exist
 	refused(t, late.Namespace, node)
-	policy.Spec.Egress = append(policy.Spec.Egress, networkingv1.NetworkPolicyEgressRule{
-		To:    []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.64/26", Except: []string{"192.0.2.101/32"}}}},
-		Ports: []networkingv1.NetworkPolicyPort{{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(8080))}},
+	apitest.Change(t, c.client, policy, func() {
+		policy.Spec.Egress = append(policy.Spec.Egress, networkingv1.NetworkPolicyEgressRule{
+			To:    []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.64/26", Except: []string{"192.0.2.101/32"}}}},
+			Ports: []networkingv1.NetworkPolicyPort{{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(8080))}},
+		})
 	})
-	if err := c.client.Update(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
 	reach("a rule for the server and its port", restricted, map[string]bool{far: true, node: false})
 	reach("other pods are free", free, all)
 	firewall := egressFirewall("two", "192.0.2.100/32")

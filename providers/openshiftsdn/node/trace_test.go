@@ -79,13 +79,17 @@ func (c *cluster) agrees(t *testing.T, row traced) {
 		p.Service = netip.MustParseAddrPort(row.service)
 		address = row.service
 	}
+	limit := 2 * time.Second
+	if row.passes {
+		limit = eventually.Limit
+	}
 	var err error
 	if row.from != nil {
 		p.From, from = row.from.end(), row.from.name
-		_, err = nodetest.Ask(row.from.Namespace, address, 2*time.Second)
+		_, err = nodetest.Ask(row.from.Namespace, address, limit)
 	} else {
 		p.From, from = provider.TraceEnd{Node: row.node.name, Address: row.node.address}, row.node.name
-		_, err = nodetest.Ask(row.node.at, address, 2*time.Second)
+		_, err = nodetest.Ask(row.node.at, address, limit)
 	}
 	steps, failure := openshiftsdn.New().Trace(t.Context(), provider.TraceAccess{Objects: c.client, Spec: c.spec(), Run: c.run}, p)
 	if failure != nil {

@@ -118,10 +118,9 @@ func (w *world) node(name, address string) *corev1.Node {
 	w.t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	w.server.Create(w.t, n)
-	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
-	if err := w.server.Client.Status().Update(w.t.Context(), n); err != nil {
-		w.t.Fatal(err)
-	}
+	apitest.ChangeStatus(w.t, w.server.Client, n, func() {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	})
 	return n
 }
 
@@ -281,11 +280,7 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 		})
 	})
 	t.Run("the addresses of a pod that has ended are given to others", func(t *testing.T) {
-		ended := a.DeepCopy()
-		ended.Status.Phase = corev1.PodSucceeded
-		if err := server.Client.Status().Patch(t.Context(), ended, client.MergeFrom(a)); err != nil {
-			t.Fatal(err)
-		}
+		apitest.ChangeStatus(t, server.Client, a, func() { a.Status.Phase = corev1.PodSucceeded })
 		eventually.Holds(t, "the port is deleted", func() (string, bool) { have := w.port(a); return have, strings.TrimSpace(have) == "" })
 	})
 }
@@ -428,12 +423,10 @@ func TestLostLeaseClosesTheDatabaseAndExits(t *testing.T) {
 	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "lost"}, &lease); err != nil {
 		t.Fatal(err)
 	}
-	taken := lease.DeepCopy()
-	taken.Spec.HolderIdentity = new("another")
-	taken.Spec.LeaseDurationSeconds = new(int32(3600))
-	if err := server.Client.Patch(t.Context(), taken, client.MergeFrom(&lease)); err != nil {
-		t.Fatal(err)
-	}
+	apitest.Change(t, server.Client, &lease, func() {
+		lease.Spec.HolderIdentity = new("another")
+		lease.Spec.LeaseDurationSeconds = new(int32(3600))
+	})
 	if err := <-w.done; err == nil || !strings.Contains(err.Error(), "lease was lost") {
 		t.Errorf("the process ends with %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
@@ -38,10 +39,7 @@ func (p *pod) runs() {
 	if err := p.m.api.Client.Get(p.m.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		p.m.t.Fatal(err)
 	}
-	object.Status.Phase = corev1.PodRunning
-	if err := p.m.api.Client.Status().Update(p.m.t.Context(), object); err != nil {
-		p.m.t.Fatal(err)
-	}
+	apitest.ChangeStatus(p.m.t, p.m.api.Client, object, func() { object.Status.Phase = corev1.PodRunning })
 }
 
 func (m *machine) vsctl(arguments ...string) string {

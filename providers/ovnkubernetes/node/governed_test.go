@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
@@ -70,13 +71,12 @@ func (m *machine) register() {
 	m.t.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	m.create(object)
-	for _, a := range m.addresses {
-		object.Status.Addresses = append(object.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
-	}
-	object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if err := m.api.Client.Status().Update(m.t.Context(), object); err != nil {
-		m.t.Fatal(err)
-	}
+	apitest.ChangeStatus(m.t, m.api.Client, object, func() {
+		for _, a := range m.addresses {
+			object.Status.Addresses = append(object.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+		}
+		object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	})
 	for _, command := range []string{"ovs-server", "ovn-controller", "ovn-node"} {
 		m.start(command)
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
@@ -68,11 +69,7 @@ func (p *pod) annotate() {
 	if err := p.m.api.Client.Get(p.m.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		p.m.t.Fatal(err)
 	}
-	base := object.DeepCopy()
-	object.Annotations = map[string]string{topology.PodNetworks: p.given.Encode()}
-	if err := p.m.api.Client.Patch(p.m.t.Context(), object, client.MergeFrom(base)); err != nil {
-		p.m.t.Fatal(err)
-	}
+	apitest.Change(p.m.t, p.m.api.Client, object, func() { object.Annotations = map[string]string{topology.PodNetworks: p.given.Encode()} })
 }
 
 // call calls the plugins as a container runtime does.

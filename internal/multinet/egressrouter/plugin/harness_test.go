@@ -231,7 +231,7 @@ func answer(from, at net.Addr) string {
 }
 
 // patience is how long a client waits for an answer.
-const patience = 3 * time.Second
+const patience = time.Minute
 
 // dial connects from a namespace, and returns the answer.
 func dial(n netns.Namespace, network, address string, wait time.Duration) (answer string, err error) {

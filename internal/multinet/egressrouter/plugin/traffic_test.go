@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,9 +82,8 @@ func TestContainerOfTheRouterReachesOnlyItsDestinations(t *testing.T) {
 	reaches(t, n.pod, "udp", "203.0.113.26:53", routerIPv4+" at 203.0.113.26:53")
 	reaches(t, n.pod, "tcp", "[2001:db8::28]:7000", routerIPv6+" at [2001:db8::28]:7000")
 	for _, address := range []string{"203.0.113.28:7000", "203.0.113.26:7000", "192.168.12.1:80", "[fd12::1]:80", "[2001:db8::26]:7000"} {
-		started := time.Now()
-		if got, err := dial(n.pod, "tcp", address, patience); err == nil || time.Since(started) > 500*time.Millisecond {
-			t.Errorf("%s: %q, %v after %s", address, got, err, time.Since(started))
+		if got, err := dial(n.pod, "tcp", address, patience); err == nil || os.IsTimeout(err) {
+			t.Errorf("%s: %q, %v", address, got, err)
 		}
 	}
 }

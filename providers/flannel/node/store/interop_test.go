@@ -36,7 +36,7 @@ func TestFlannelsOwnManagerSeesOurLeasesAndTakesAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	received := make(chan []lease.LeaseWatchResult, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { _ = manager.WatchLeases(ctx, received) }()
 	select {

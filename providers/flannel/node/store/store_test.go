@@ -204,7 +204,7 @@ func TestWatchReportsEveryChangeAndEndsWhenItsRevisionIsCompacted(t *testing.T) 
 	if _, err := client.Delete(t.Context(), held.Key); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var kinds []string
 	err = s.Watch(ctx, snap.Revision, func(events []store.Event) {
@@ -228,7 +228,7 @@ func TestWatchReportsEveryChangeAndEndsWhenItsRevisionIsCompacted(t *testing.T) 
 	if _, err := client.Compact(t.Context(), held.AsOf+1); err != nil {
 		t.Fatal(err)
 	}
-	long, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	long, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	if err := s.Watch(long, snap.Revision, func([]store.Event) {}); err == nil || long.Err() != nil {
 		t.Errorf("a watch from a compacted revision ended with %v", err)

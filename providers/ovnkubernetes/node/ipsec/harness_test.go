@@ -194,10 +194,9 @@ func (c *cluster) node(name string) *machine {
 	nodetest.ForwardAPI(c.t, m.at, c.api.Config.Host)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.create(n)
-	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}
-	if err := c.api.Client.Status().Update(c.t.Context(), n); err != nil {
-		c.t.Fatal(err)
-	}
+	apitest.ChangeStatus(c.t, c.api.Client, n, func() {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address.String()}}
+	})
 	m.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: "ovn-ipsec-" + name}, Spec: corev1.PodSpec{
 		NodeName: name, ServiceAccountName: agentconfig.IPsecAccount, AutomountServiceAccountToken: new(false), Containers: []corev1.Container{{Name: "ovn-ipsec", Image: "ovn"}},
 	}}
