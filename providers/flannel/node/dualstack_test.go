@@ -28,15 +28,14 @@ func TestBothFamiliesHaveRoutes(t *testing.T) {
 			if backend.Type == agentconfig.BackendVXLAN {
 				want = subnet6.String() + " via " + subnet6.Addr().String() + " dev flannel-v6.7"
 			}
-			one.until("there is an IPv6 route", func() (string, bool) {
-				out := one.netns.Run("ip", "-6", "route")
-				return out, strings.Contains(out, want)
-			})
-			one.netns.Run("ip", "-6", "route", "del", subnet6.String())
-			one.until("the IPv6 route is back", func() (string, bool) {
-				out := one.netns.Run("ip", "-6", "route")
-				return out, strings.Contains(out, want)
-			})
+			exists := func() {
+				one.until("there is an IPv6 route", func() (string, bool) {
+					out := one.netns.Run("ip", "-6", "route")
+					return out, strings.Contains(out, want)
+				})
+			}
+			exists()
+			one.restoresAtOnce("the IPv6 route is deleted", func() { one.netns.Run("ip", "-6", "route", "del", subnet6.String()) }, exists)
 			two.netns.Run("ip", "link", "add", "cni0", "type", "bridge")
 			two.netns.Run("ip", "address", "add", subnet6.Addr().Next().String()+"/64", "dev", "cni0", "nodad")
 			two.netns.Run("ip", "link", "set", "cni0", "up")

@@ -285,6 +285,28 @@ func pings(t testing.TB, from netns.Namespace, addr netip.Addr) string {
 	return out
 }
 
+// losesNothing fails the test unless an address answers each of some echo requests from a namespace. A busy machine may answer late.
+func losesNothing(t testing.TB, from netns.Namespace, addr netip.Addr) {
+	t.Helper()
+	if out, err := from.Try("ping", "-n", "-c", "3", "-i", "0.2", "-W", "60", addr.String()); err != nil || !strings.Contains(out, " 0% packet loss") {
+		t.Errorf("ping %s: %v: %s", addr, err, out)
+	}
+}
+
+// restoresAtOnce damages the state of the node ten times, and calls restored, which waits for the repair, after each. The comparison every ten seconds alone
+// would repair six of them within the limit.
+func (m *machine) restoresAtOnce(what string, damage, restored func()) {
+	m.t.Helper()
+	began := time.Now()
+	for range 10 {
+		damage()
+		restored()
+	}
+	if took := time.Since(began); took > eventually.Limit {
+		m.t.Errorf("%s: %s, ten times, was repaired in %s", m.name, what, took)
+	}
+}
+
 // put writes a key.
 func (s *segment) put(key, value string) {
 	s.t.Helper()

@@ -52,8 +52,7 @@ func TestVXLANDeviceAndNeighboursAreRepaired(t *testing.T) {
 	_, addr2 := two.pod("cni0")
 	pings(t, pod1, addr2)
 	mac := linkAddress(one.netns, "flannel.7")
-	one.netns.Run("ip", "link", "del", "flannel.7")
-	one.hasRoute(through(two), true)
+	one.restoresAtOnce("the device is deleted", func() { one.netns.Run("ip", "link", "del", "flannel.7") }, func() { one.hasRoute(through(two), true) })
 	pings(t, pod1, addr2)
 	one.alive()
 	if now := linkAddress(one.netns, "flannel.7"); now != mac {
