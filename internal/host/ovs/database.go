@@ -32,6 +32,7 @@ type Database struct {
 	interfaces map[ovsdb.UUID]namedInterface
 }
 
+// namedInterface is an interface with its name.
 type namedInterface struct {
 	Interface
 	name string
@@ -55,6 +56,7 @@ func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)
 	return d
 }
 
+// decode keeps the decoded interfaces up to date.
 func (d *Database) decode(changes []ovsdb.Change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -151,6 +151,7 @@ func (d *daemon) knownVNID(namespace string) error {
 	return nil
 }
 
+// computeVNIDs returns the VNIDs of all namespaces that have one.
 func (d *daemon) computeVNIDs() (map[string]uint32, error) {
 	var want desired
 	want.vnids(d.snapshot())

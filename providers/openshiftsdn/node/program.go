@@ -69,6 +69,7 @@ func (d *daemon) checkInputs() bool {
 // bridge has these flows or later ones. Concurrent calls share a computation, which is that of all pods of the node.
 func (d *daemon) program() (<-chan struct{}, error) { return d.programs.Get() }
 
+// computeProgram is program for all callers that wait for the same computation.
 func (d *daemon) computeProgram() (<-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
