@@ -17,7 +17,7 @@ export GOFLAGS     := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath 
 MODULES   := . e2e e2e/packaging e2e/olm
 # How many packages are tested at a time, and those that take longest, which begin first. Many wait for servers and
 # the kernel more than they compute.
-SLOW      := ./internal/operator ./internal/testing/faults ./internal/etcdcluster/etcdmanager ./internal/admission
+SLOW      := ./providers/openshiftsdn/node ./internal/operator ./providers/ovnkubernetes/node ./internal/etcdcluster/etcdmanager ./internal/testing/faults ./internal/admission
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
 SUITES    := $(GOTESTSUM) -count=1 -timeout 90m
