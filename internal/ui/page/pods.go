@@ -107,7 +107,7 @@ func (s Source) Way(ctx context.Context, q Question) (Way, error) {
 		}
 		w.add(step.Where, step.OK, step.What)
 	}
-	w.Notes = append(w.Notes, "this is what objects of the cluster say; cno trace also asks the network for its flows, and the Paths page tries the way with packets")
+	w.Notes = append(w.Notes, "computed from objects of the cluster; cno trace also reads the flows of the network, and the connectivity test of the page Paths sends packets")
 	return w, nil
 }
 
