@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/release"
 )
 
 // argoCD is the release of Argo CD that has the CRD, and argoCDSum the checksum of its Go module. Only the files of the module are used: its
@@ -68,14 +67,7 @@ func TestArgoCDSample(t *testing.T) {
 	if err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd"}}); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join("..", "..", "config", "argocd", "application.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	applications, err := release.Decode(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	applications := sample(t, "argocd", "application.yaml")
 	if len(applications) != 2 {
 		t.Fatalf("the sample has %d objects, not one for the operator and one for the Network", len(applications))
 	}

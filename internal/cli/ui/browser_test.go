@@ -288,7 +288,7 @@ func unplugged(t *testing.T, w *world, b *browser.Page, address string) {
 	w.unplug("worker-2")
 	b.Wait("the map shows it", `document.querySelector("rect[data-node=worker-2]").classList.contains("bad") && document.body.innerText.includes("1 not ready")`)
 	b.Wait("it is the first of the list", `document.querySelector("tbody th").textContent === "worker-2"`)
-	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "worker-2 is not-ready"`)
+	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "worker-2: not ready"`)
 	shoot(t, b, "nodes-unplugged-1280")
 	b.Open(address + "/paths")
 	b.Wait("the checks to it fail", `document.body.innerText.includes("3 of 24 connectivity checks fail") && document.body.innerText.includes("connection to 10.244.5.2:8080")`)

@@ -72,7 +72,7 @@ function role(r: Role): HTMLElement {
     r.conditions.length > 0 && h("p", { class: "legend" }, r.conditions.map((c) => badge(c.status === "True" ? "good" : c.status === "False" ? "bad" : "unknown", `${c.type}: ${c.status}`))),
     r.documents.map((d, i) => document_(d, livesOf(d.file), r.name, i === 0 || livesOf(d.file).length > 0)),
     r.hosts.length > 0 && table(`Hosts with the role ${r.role}`, ["Host", "Result", "Document", "Reported", "Cause, or differences"], r.hosts.map((x): Child[] => [
-      x.node ? link(`/nodes/${encodeURIComponent(x.node)}`, x.name) : x.name, badge(results[x.result] ?? "unknown", x.result), x.file ?? "–", when(x.time), x.message ?? ""]), "stack"));
+      x.node ? link(`/nodes/${encodeURIComponent(x.node)}`, x.name) : x.name, badge(results[x.result] ?? "unknown", x.result), h("span", { class: "name" }, x.file ?? "–"), when(x.time), x.message ?? ""]), "stack"));
 }
 
 function document_(d: HostDocument, lives: Live, place: string, open: boolean): HTMLElement {

@@ -7,7 +7,8 @@ import { matrixCell } from "./paths";
 const states: Record<string, [kind: Kind, text: string]> = {
   "ready": ["good", "ready"], "cordoned": ["unknown", "cordoned"], "agent-not-ready": ["moving", "agent not ready"], "not-ready": ["bad", "not ready"],
 };
-const state = (n: NodeRow): Child => { const [kind, text] = states[n.state] ?? ["unknown", n.state]; return badge(kind, text); };
+const stateOf = (n: NodeRow): [kind: Kind, text: string] => states[n.state] ?? ["unknown", n.state];
+const state = (n: NodeRow): Child => badge(...stateOf(n));
 
 /** How many rows are shown at a time. */
 const rows = 100;
@@ -45,12 +46,12 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
     globalThis.history.replaceState(null, "", address);
   }
   function paint(n: NodeRow): void {
-    cells.get(n.name)?.setAttribute("class", `cell ${(states[n.state] ?? ["unknown"])[0]}`);
+    cells.get(n.name)?.setAttribute("class", `cell ${stateOf(n)[0]}`);
   }
   /** Gives a mark its tooltip once the pointer is on it: thousands of them would be made for nothing. */
   function describe(cell: Element): void {
     const n = all.get(cell.getAttribute("data-node") ?? "");
-    if (n) cell.replaceChildren(svg("title", {}, `${n.name}: ${n.state}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
+    if (n) cell.replaceChildren(svg("title", {}, `${n.name}: ${stateOf(n)[1]}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
   }
   function draw(): void {
     order = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -94,7 +95,7 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
       const same = c.removed.length === 0 && c.changed.every((n) => all.has(n.name));
       for (const name of c.removed) all.delete(name);
       for (const n of c.changed) {
-        if (all.get(n.name)?.state !== n.state) say(`${n.name} is ${n.state}`);
+        if (all.get(n.name)?.state !== n.state) say(`${n.name}: ${stateOf(n)[1]}`);
         all.set(n.name, n);
       }
       if (same) { order = order.map((n) => all.get(n.name) ?? n); c.changed.forEach(paint); } else draw();

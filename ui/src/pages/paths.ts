@@ -32,7 +32,7 @@ export function paths({ body, problem, say, session }: Context): () => void {
     replace(summary,
       h("p", { class: "sentence" }, checks.length === 0 ? "" : failing.length === 0 ? `All ${checks.length} connectivity checks reach their targets.` : `${failing.length} of ${checks.length} connectivity checks fail.`),
       list(doc.notes, "notes"),
-      failing.length > 0 && table("Checks that fail", ["From", "To", "Since", "Hop", "Cause"], failing.slice(0, rows).map((c) => [c.source, c.target, when(c.since), c.hop ?? "", c.message ?? ""]), "stack"));
+      failing.length > 0 && table("Checks that fail", ["From", "To", "Since", "Hop", "Cause"], failing.slice(0, rows).map((c) => [c.source, h("span", { class: "name" }, c.target), when(c.since), c.hop ?? "", c.message ?? ""]), "stack"));
     replace(matrix,
       checks.length > 0 && [
         table("Targets by sources", ["Target", ...sources.map((s) => link(`/nodes/${encodeURIComponent(s)}`, s))], targets.slice(0, shown).map((t) => [
