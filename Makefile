@@ -87,7 +87,7 @@ release-check: release test-packaging ## Also build it a second time, in another
 	@$(LAB) build containerd ctr
 	@hack/check-release.sh '$(VERSION)'
 
-test-packaging: test-assets ## What other tools read, with their own libraries: Helm charts, samples for Flux, the bundle for OLM
+test-packaging: test-assets ## What other tools read, with their own libraries: Helm charts, samples for Argo CD and Flux, the bundle for OLM
 	@for module in e2e/packaging e2e/olm; do (cd $$module && $(GOTESTSUM) -timeout 30m ./...); done
 
 generate: ## CRDs and deep copies

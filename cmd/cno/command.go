@@ -76,6 +76,7 @@ wrong. The help of each command has the details.`,
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version), man.New(),
 		install.New(), install.NewUpgrade(), install.NewImages())
+	root.SetFlagErrorFunc(invalidFlag)
 	if name == plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cno"}
 		rename(root)

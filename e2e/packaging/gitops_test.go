@@ -17,9 +17,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/release"
 )
 
-// TestFluxSample reads the sample with Flux's own types, and checks what it refers to.
-func TestFluxSample(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("..", "..", "config", "flux", "network.yaml"))
+// sample returns the objects of a file below config.
+func sample(t *testing.T, path ...string) []*unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(append([]string{"..", "..", "config"}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,6 +28,12 @@ func TestFluxSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return objects
+}
+
+// TestFluxSample reads the sample with Flux's own types, and checks what it refers to.
+func TestFluxSample(t *testing.T) {
+	objects := sample(t, "flux", "network.yaml")
 	sources, kustomizations := map[string]bool{}, map[string]kustomizev1.Kustomization{}
 	for _, o := range objects {
 		text, err := o.MarshalJSON()

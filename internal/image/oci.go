@@ -59,7 +59,7 @@ func (b Builder) buildIndex(ctx context.Context, specs []Spec, annotations map[s
 			return v1.Hash{}, fmt.Errorf("architecture %s: %w", spec.arch(), err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: spec.arch()}},
+			Add: untyped{img}, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: spec.arch()}},
 		})
 	}
 	if len(annotations) > 0 {
@@ -76,6 +76,13 @@ func (b Builder) buildIndex(ctx context.Context, specs []Spec, annotations map[s
 	}
 	return digest, os.Rename(partial, outPath)
 }
+
+// untyped is an image whose descriptor in an index has no artifactType, which the library sets to the media type of its configuration. Tools that
+// do not know this field, such as skopeo 1.9 of Debian 12, drop it when they copy an index, and so change its digest.
+type untyped struct{ v1.Image }
+
+// ArtifactType returns an empty string.
+func (untyped) ArtifactType() (string, error) { return "", nil }
 
 // ociImage is the image of one architecture, with compressed layers in directory work.
 func (b Builder) ociImage(ctx context.Context, spec Spec, work string) (v1.Image, error) {

@@ -29,10 +29,12 @@ export function diff(text: string): HTMLElement {
 export function planView(p: Plan): Child[] {
   const [kind, text] = decisions[p.decision] ?? ["unknown", p.decision];
   const count = new Map<string, number>();
+  // The table of changes has the errors of its fields.
+  const unlisted = p.errors.filter((e) => !p.changes.some((c) => c.field === e.field && c.message === e.message));
   for (const o of p.objects) count.set(o.action, (count.get(o.action) ?? 0) + 1);
   return [
     h("p", { class: "decision" }, badge(kind, text)),
-    p.errors.length > 0 && list(p.errors.map((e) => [e.field && h("code", {}, e.field), e.field && ": ", e.value && `${e.value}: `, e.message]), "notes bad"),
+    list(unlisted.map((e) => [e.field && h("code", {}, e.field), e.field && ": ", e.value && `${e.value}: `, e.message]), "notes bad"),
     list(p.blocked, "notes bad"),
     p.changes.length > 0 && changesTable(p.changes),
     p.objects.length > 0 && h("details", { id: "objects" }, h("summary", {}, `Objects: ${[...count].map(([a, n]) => `${n} ${a}`).join(", ")}`),

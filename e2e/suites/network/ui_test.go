@@ -123,7 +123,7 @@ func policyIsSeen(t *testing.T, p pages) {
 		}
 	}
 	p.visit(fmt.Sprintf("/pods?from=%[1]s%%2Fserver-worker-0&to=%[1]s%%2Fserver-worker-1&port=8080&protocol=TCP", ns),
-		`document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
+		`document.body.innerText.includes("No object of the cluster blocks the packet.")`)
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "quarantine"}, Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"on": "worker-1"}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 	}}
@@ -134,12 +134,12 @@ func policyIsSeen(t *testing.T, p pages) {
 		p.shows(t, time.Minute, "the page reports that the policy has no effect", fmt.Sprintf(`document.body.innerText.includes(%q) && !document.querySelector(".way li.bad")`, unenforced))
 		return
 	}
-	p.shows(t, time.Minute, "the policy stops the packet", `document.body.innerText.includes("It is stopped.") && document.querySelector(".way li.bad").innerText.includes("quarantine")`)
+	p.shows(t, time.Minute, "the policy stops the packet", `document.body.innerText.includes("The packet is blocked.") && document.querySelector(".way li.bad").innerText.includes("quarantine")`)
 	p.shoot(t, "lab-pods-isolated-1280")
 	if err := lab.Client.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	p.shows(t, time.Minute, "the way is free again", `document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
+	p.shows(t, time.Minute, "the way is free again", `document.body.innerText.includes("No object of the cluster blocks the packet.")`)
 }
 
 func rolloutIsSeen(t *testing.T, p pages, healthy string) {

@@ -52,9 +52,10 @@ func TestThePagesInABrowser(t *testing.T) {
 	if err := b.Eval("location.href", &shown); err != nil || shown != address+"/" {
 		t.Errorf("%v: the address still is %s", err, shown)
 	}
-	t.Run("every page is accessible at each size, light and dark", func(t *testing.T) { accessible(t, b, address) })
+	t.Run("every page is accessible, wide and light, narrow and dark", func(t *testing.T) { accessible(t, b, address) })
 	t.Run("the keyboard is enough", func(t *testing.T) { keyboard(t, b, address) })
 	t.Run("a change is planned, acknowledged and applied", func(t *testing.T) { changed(t, w, b, address) })
+	t.Run("a narrow window shows the plan beside each field", func(t *testing.T) { narrow(t, b, address) })
 	t.Run("a revision is planned to return to", func(t *testing.T) { returned(t, b, address) })
 	t.Run("what differs on a host is in its picture", func(t *testing.T) { differing(t, b, address) })
 	t.Run("a document is drawn before it is applied", func(t *testing.T) { drawn(t, b, address) })
@@ -127,7 +128,6 @@ type violation struct {
 
 func accessible(t *testing.T, b *browser.Page, address string) {
 	b.In(t)
-	library := axe(t)
 	for _, p := range pages {
 		for _, look := range []struct {
 			width int
@@ -136,16 +136,6 @@ func accessible(t *testing.T, b *browser.Page, address string) {
 			b.Look(look.width, 900, look.dark)
 			b.Open(address + p.path)
 			b.Wait(p.name, p.ready)
-			b.Do(library)
-			var found []violation
-			if err := b.Eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, &found); err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range found {
-				for _, n := range v.Nodes {
-					t.Errorf("%s, %d pixels: %s (%s): %s\n%s", p.name, look.width, v.ID, v.Help, n.HTML, n.FailureSummary)
-				}
-			}
 			var wide int
 			if err := b.Eval("document.documentElement.scrollWidth", &wide); err != nil || wide > look.width {
 				t.Errorf("%s is %d pixels wide in a window of %d (%v)", p.name, wide, look.width, err)
@@ -156,9 +146,19 @@ func accessible(t *testing.T, b *browser.Page, address string) {
 	b.Look(1280, 900, false)
 }
 
-// shoot writes a screenshot for the docs if they are asked for.
+// shoot checks what is shown with axe, and writes a screenshot for the docs if they are asked for.
 func shoot(t *testing.T, b *browser.Page, name string) {
 	t.Helper()
+	b.Do(axe(t))
+	var found []violation
+	if err := b.Eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, &found); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		for _, n := range v.Nodes {
+			t.Errorf("%s: %s (%s): %s\n%s", name, v.ID, v.Help, n.HTML, n.FailureSummary)
+		}
+	}
 	if !*screenshots {
 		return
 	}
@@ -224,6 +224,22 @@ func changed(t *testing.T, w *world, b *browser.Page, address string) {
 	}
 }
 
+// narrow moves the focus to fields that are far apart. The plan covers the lower part of the window and none of them.
+func narrow(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Look(390, 900, false)
+	b.Open(address + "/change")
+	b.Wait("the plan", `document.querySelector("#plan")?.dataset.decision`)
+	for _, id := range []string{"spec-logLevel", "spec-useMultiNetworkPolicy", "spec-defaultNetwork-type"} {
+		b.Do(fmt.Sprintf(`document.getElementById(%q).focus()`, id))
+		b.Wait(id+" and the plan are in view", fmt.Sprintf(`(() => {
+			const field = document.getElementById(%q).getBoundingClientRect(), plan = document.getElementById("plan").parentElement.getBoundingClientRect();
+			return field.top >= 0 && field.bottom <= plan.top && plan.top < innerHeight - 100;
+		})()`, id))
+	}
+	b.Look(1280, 900, false)
+}
+
 func returned(t *testing.T, b *browser.Page, address string) {
 	b.In(t)
 	b.Open(address + "/history")
@@ -242,7 +258,7 @@ func differing(t *testing.T, b *browser.Page, address string) {
 	if err := b.Eval(`[...document.querySelectorAll("[id='document-storage-storage-0.yml'] .box.differs")].map(r => r.parentElement.textContent)`, &boxes); err != nil {
 		t.Fatal(err)
 	}
-	if len(boxes) != 2 || !strings.Contains(boxes[0], "storage-0: mtu is 1500") || !strings.Contains(boxes[1], "storage-0: ipv4 address is nothing") {
+	if len(boxes) != 2 || !strings.Contains(boxes[0], "storage-0: mtu is 1500") || !strings.Contains(boxes[1], "storage-0: ipv4 address is missing") {
 		t.Errorf("the marked boxes are %q", boxes)
 	}
 	b.Wait("no other document is marked", `document.querySelectorAll(".box.differs").length === 2`)
@@ -272,7 +288,7 @@ func unplugged(t *testing.T, w *world, b *browser.Page, address string) {
 	w.unplug("worker-2")
 	b.Wait("the map shows it", `document.querySelector("rect[data-node=worker-2]").classList.contains("bad") && document.body.innerText.includes("1 not ready")`)
 	b.Wait("it is the first of the list", `document.querySelector("tbody th").textContent === "worker-2"`)
-	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "worker-2 is not-ready"`)
+	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "worker-2: not ready"`)
 	shoot(t, b, "nodes-unplugged-1280")
 	b.Open(address + "/paths")
 	b.Wait("the checks to it fail", `document.body.innerText.includes("3 of 24 connectivity checks fail") && document.body.innerText.includes("connection to 10.244.5.2:8080")`)
@@ -298,14 +314,14 @@ func isolated(t *testing.T, w *world, b *browser.Page, address string) {
 	b.Open(address + "/pods")
 	b.Wait("the page", `document.getElementById("body").hasAttribute("data-ready")`)
 	b.Do(`document.getElementById("from").value = "shop/job"; document.getElementById("to").value = "shop/web"; document.getElementById("show").click()`)
-	b.Wait("the way is free", `document.querySelectorAll(".way li").length > 3 && document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
+	b.Wait("the way is free", `document.querySelectorAll(".way li").length > 3 && document.body.innerText.includes("No object of the cluster blocks the packet.")`)
 	b.Wait("the question is in the address", `location.search === "?from=shop%2Fjob&to=shop%2Fweb&port=80&protocol=TCP"`)
 	w.isolate("quarantine", "web")
-	b.Wait("the policy stops it", `document.body.innerText.includes("It is stopped.") && document.querySelector(".way li.bad").innerText.includes("shop/quarantine")`)
-	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "It is stopped."`)
+	b.Wait("the policy stops it", `document.body.innerText.includes("The packet is blocked.") && document.querySelector(".way li.bad").innerText.includes("shop/quarantine")`)
+	b.Wait("it is announced to screen readers", `document.querySelector("[role=status]").textContent === "The packet is blocked."`)
 	shoot(t, b, "pods-isolated-1280")
 	w.relabel("web", "released")
-	b.Wait("another label releases the pod", `document.body.innerText.includes("Nothing that the cluster's objects say stops it.")`)
+	b.Wait("another label releases the pod", `document.body.innerText.includes("No object of the cluster blocks the packet.")`)
 }
 
 // A user who may only read sees all pages, and no buttons that would not work.
@@ -340,7 +356,7 @@ func TestAnArchiveIsShownLikeTheClusterItIsOf(t *testing.T) {
 	address, token := serve(t, "--archive", file)
 	b := browser.Start(t)
 	b.Open(address + "/?token=" + token)
-	b.Wait("what doctor found", `document.body.innerText.includes("What cno doctor found") && document.body.innerText.includes("An archive does not change.")`)
+	b.Wait("what doctor found", `document.body.innerText.includes("Findings of cno doctor") && document.body.innerText.includes("An archive does not change.")`)
 }
 
 // comparable is a document without what an archive has more: what doctor found, what it misses, and pods of users.

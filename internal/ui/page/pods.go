@@ -107,7 +107,7 @@ func (s Source) Way(ctx context.Context, q Question) (Way, error) {
 		}
 		w.add(step.Where, step.OK, step.What)
 	}
-	w.Notes = append(w.Notes, "this is what objects of the cluster say; cno trace also asks the network for its flows, and the Paths page tries the way with packets")
+	w.Notes = append(w.Notes, "computed from objects of the cluster; cno trace also reads the flows of the network, and the connectivity test of the page Paths sends packets")
 	return w, nil
 }
 
@@ -169,11 +169,7 @@ func (s Source) between(ctx context.Context, w *Way) error {
 			continue
 		}
 		state, why := seen.state(&seen.nodes[at])
-		what := "is " + state
-		if why != "" {
-			what += ": " + why
-		}
-		w.add("node "+name, state != NodeDown, what)
+		w.add("node "+name, state != NodeDown, nodeStep(state, why))
 		if i == 0 && len(names) == 2 {
 			if err := s.nodeChecks(ctx, w); err != nil {
 				return err
@@ -181,6 +177,18 @@ func (s Source) between(ctx context.Context, w *Way) error {
 		}
 	}
 	return nil
+}
+
+// nodeStep describes the state of a node on the path.
+func nodeStep(state, why string) string {
+	switch state {
+	case NodeDown:
+		return "is not ready: " + why
+	case NodeAgent:
+		return "is ready; " + why
+	default:
+		return "is " + state
+	}
 }
 
 // nodeChecks adds the connectivity checks from one node to the other.

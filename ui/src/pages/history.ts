@@ -16,13 +16,13 @@ export function history(context: Context): () => void {
   return live<History>("history", {
     document(doc) {
       problem("");
-      replace(all, doc.revisions.length === 0 ? h("p", {}, "No network was rolled out yet.")
+      replace(all, doc.revisions.length === 0 ? h("p", {}, "No network has been rolled out yet.")
         : h("ol", { class: "cards", reversed: true }, doc.revisions.map((r) => h("li", { class: "card" },
           h("h2", {}, `Revision ${r.number}`, r.current && " (active)"), badge(kind(r), r.result), r.stalled && h("p", { class: "note" }, r.stalled),
           h("p", {}, when(r.time), ` with ${r.operatorVersion}`, r.by && `, by ${r.by}`, r.changed.length > 0 && `. Changed: ${r.changed.join(", ")}`),
           r.changes.length > 0 && h("details", { id: `changes-${r.number}` }, h("summary", {}, "What changed"), changesTable(r.changes)),
-          h("details", { id: `yaml-${r.number}` }, h("summary", {}, "The whole specification"), h("pre", { tabindex: 0 }, r.yaml)),
-          session.mayChange && h("button", { id: `back-${r.number}`, click: () => void plan(r.number) }, r.current ? "Undo an edit that is not applied" : `Roll back to revision ${r.number}`)))));
+          h("details", { id: `yaml-${r.number}` }, h("summary", {}, "Full specification"), h("pre", { tabindex: 0 }, r.yaml)),
+          session.mayChange && h("button", { id: `back-${r.number}`, click: () => void plan(r.number) }, r.current ? "Undo edits that are not applied" : `Roll back to revision ${r.number}`)))));
       body.setAttribute("data-ready", "");
     },
     problem,
@@ -40,7 +40,7 @@ export function history(context: Context): () => void {
           replace(back, h("p", { class: "sentence" }, done.applied ? `Rolled back to revision ${done.revision}; Overview shows the rollout.` : "Nothing was changed."));
         } catch (error) { replace(back, h("p", { class: "note" }, (error as Error).message)); }
       };
-      replace(back, h("h2", {}, `Plan of the rollback to revision ${p.revision}`), planView(p),
+      replace(back, h("h2", {}, `Plan for the rollback to revision ${p.revision}`), planView(p),
         acknowledgement(p, (hash) => { acknowledged = hash; apply.disabled = hash === "" && !p.applies; }), h("p", {}, apply));
       back.scrollIntoView();
     } catch (error) { replace(back, h("p", { class: "note" }, (error as Error).message)); }

@@ -56,8 +56,8 @@ function editor(say: (sentence: string) => void): { element: HTMLElement; load(d
     }
   }
   const element = h("section", {},
-    h("label", { class: "field", for: "text" }, "A document of NMState, a HostNetworkConfig, MachineConfigs, or the input of an installer"),
-    text, h("p", { class: "faint" }, "The text is rendered and checked like cno dayone validate does. It is not applied, and not kept."), result);
+    h("label", { class: "field", for: "text" }, "NMState document, HostNetworkConfig, MachineConfigs, or installer input"),
+    text, h("p", { class: "faint" }, "The text is rendered and checked as by cno dayone validate. It is neither applied nor stored."), result);
   return {
     element,
     load(d) { if (!text.value) { name = d.name; text.value = d.text; show(d); } },
@@ -71,8 +71,8 @@ function role(r: Role): HTMLElement {
     list(r.problems, "notes bad"),
     r.conditions.length > 0 && h("p", { class: "legend" }, r.conditions.map((c) => badge(c.status === "True" ? "good" : c.status === "False" ? "bad" : "unknown", `${c.type}: ${c.status}`))),
     r.documents.map((d, i) => document_(d, livesOf(d.file), r.name, i === 0 || livesOf(d.file).length > 0)),
-    r.hosts.length > 0 && table(`Hosts with the role ${r.role}`, ["Host", "Result", "Document", "Reported", "Cause, or what differs"], r.hosts.map((x): Child[] => [
-      x.node ? link(`/nodes/${encodeURIComponent(x.node)}`, x.name) : x.name, badge(results[x.result] ?? "unknown", x.result), x.file ?? "–", when(x.time), x.message ?? ""]), "stack"));
+    r.hosts.length > 0 && table(`Hosts with the role ${r.role}`, ["Host", "Result", "Document", "Reported", "Cause, or differences"], r.hosts.map((x): Child[] => [
+      x.node ? link(`/nodes/${encodeURIComponent(x.node)}`, x.name) : x.name, badge(results[x.result] ?? "unknown", x.result), h("span", { class: "name" }, x.file ?? "–"), when(x.time), x.message ?? ""]), "stack"));
 }
 
 function document_(d: HostDocument, lives: Live, place: string, open: boolean): HTMLElement {
@@ -80,9 +80,11 @@ function document_(d: HostDocument, lives: Live, place: string, open: boolean): 
     h("div", { class: "picture", tabindex: 0, role: "group", "aria-label": `Picture of ${d.file}` }, picture(d, lives)),
     h("p", { class: "faint" }, "Arrows lead from an interface to the one that is built on it.", lives.length > 0 && " Red boxes differ on a live host."),
     table(`Interfaces of ${d.file}`, ["Name", "Type", "State", "Addresses", "Details"], d.interfaces.map((i) => [i.name, i.type, i.state, (i.addresses ?? []).join(", ") || "–", [...(i.details ?? []), i.mtu ? `MTU ${i.mtu}` : ""].filter(Boolean).join(", ")]), "stack"),
-    lives.length > 0 && table(`Differences of live hosts from ${d.file}`, ["Host", "Of", "What", "In the document", "On the host"], lives.flatMap((l) => l.differences.map((x) => [l.host, x.subject, x.aspect, x.want || "nothing", x.have || "nothing"])), "stack"),
-    d.routes.length > 0 && table(`Routes of ${d.file}`, ["Destination", "By", "Interface"], d.routes.map((r) => [r.destination, r.via ?? "–", r.interface ?? "–"]), "stack"),
-    d.dns && d.dns.length > 0 && h("p", {}, `Names are resolved by ${d.dns.join(", ")}.`),
+    lives.length > 0 && h("p", {}, h("strong", {}, "Differences on live hosts")),
+    lives.length > 0 && table(`Differences of live hosts from ${d.file}`, ["Host", "Interface", "Setting", "In the document", "On the host"], lives.flatMap((l) => l.differences.map((x) => [l.host, x.subject, x.aspect, x.want || "none", x.have || "missing"])), "stack"),
+    d.routes.length > 0 && h("p", {}, h("strong", {}, "Routes")),
+    d.routes.length > 0 && table(`Routes of ${d.file}`, ["Destination", "Next hop", "Interface"], d.routes.map((r) => [r.destination, r.via ?? "–", r.interface ?? "–"]), "stack"),
+    d.dns && d.dns.length > 0 && h("p", {}, `DNS servers: ${d.dns.join(", ")}`),
     h("details", { id: `text-${place}-${d.file}` }, h("summary", {}, "The document"), h("pre", { tabindex: 0 }, d.text)));
 }
 
@@ -97,7 +99,7 @@ function differencesOf(name: string, lives: Live): string[] {
   for (const { host, differences } of lives) {
     for (const d of differences) {
       if (d.subject !== name) continue;
-      const text = `${d.aspect} is ${d.have || "nothing"}`;
+      const text = `${d.aspect} is ${d.have || "missing"}`;
       hosts.set(text, [...(hosts.get(text) ?? []), host]);
     }
   }

@@ -7,7 +7,8 @@ import { matrixCell } from "./paths";
 const states: Record<string, [kind: Kind, text: string]> = {
   "ready": ["good", "ready"], "cordoned": ["unknown", "cordoned"], "agent-not-ready": ["moving", "agent not ready"], "not-ready": ["bad", "not ready"],
 };
-const state = (n: NodeRow): Child => { const [kind, text] = states[n.state] ?? ["unknown", n.state]; return badge(kind, text); };
+const stateOf = (n: NodeRow): [kind: Kind, text: string] => states[n.state] ?? ["unknown", n.state];
+const state = (n: NodeRow): Child => badge(...stateOf(n));
 
 /** How many rows are shown at a time. */
 const rows = 100;
@@ -37,20 +38,20 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
     // What needs attention first; order is that of names.
     const first = ["not-ready", "agent-not-ready", "cordoned", "ready"].flatMap((s) => hits.filter((n) => n.state === s)).slice(0, shown);
     replace(found,
-      table("Nodes", ["Name", "State", "Blocks of addresses", "Address", "MTU", "Agents", "Kubelet", "Cause"], first.map((n) => [
+      table("Nodes", ["Name", "State", "Address blocks", "Address", "MTU", "Agents", "Kubelet", "Cause"], first.map((n) => [
         link(`/nodes/${encodeURIComponent(n.name)}`, n.name), state(n), (n.blocks ?? []).join(", ") || "–", (n.addresses ?? []).join(", "), n.mtu ?? "–", (n.agents ?? []).join(", ") || "–", n.kubelet ?? "", n.why ?? ""]), "stack"),
-      hits.length > shown && h("button", { id: "more", click: () => { shown += rows; filter(); } }, `Show more: ${hits.length - shown} of ${hits.length} are left`));
+      hits.length > shown && h("button", { id: "more", click: () => { shown += rows; filter(); } }, `Show more: ${hits.length - shown} of ${hits.length} left`));
     const address = new URL(location.href);
     if (search.value) address.searchParams.set("filter", search.value); else address.searchParams.delete("filter");
     globalThis.history.replaceState(null, "", address);
   }
   function paint(n: NodeRow): void {
-    cells.get(n.name)?.setAttribute("class", `cell ${(states[n.state] ?? ["unknown"])[0]}`);
+    cells.get(n.name)?.setAttribute("class", `cell ${stateOf(n)[0]}`);
   }
   /** Gives a mark its tooltip once the pointer is on it: thousands of them would be made for nothing. */
   function describe(cell: Element): void {
     const n = all.get(cell.getAttribute("data-node") ?? "");
-    if (n) cell.replaceChildren(svg("title", {}, `${n.name}: ${n.state}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
+    if (n) cell.replaceChildren(svg("title", {}, `${n.name}: ${stateOf(n)[1]}${n.blocks ? `, ${n.blocks.join(", ")}` : ""}`));
   }
   function draw(): void {
     order = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -70,9 +71,9 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
   function sum(doc: { pools: Pool[]; counts: Record<string, number>; notes?: string[] }): void {
     const text = Object.keys(states).map((s) => doc.counts[s] ? `${doc.counts[s]} ${states[s]![1]}` : "").filter(Boolean).join(", ");
     counts.textContent = `${all.size} nodes: ${text || "none"}`;
-    replace(pools, h("h2", {}, "Pools of addresses"), doc.pools.map(pool), doc.pools.length > 0 && h("p", { class: "legend", "aria-hidden": "true" },
+    replace(pools, h("h2", {}, "Address pools"), doc.pools.map(pool), doc.pools.length > 0 && h("p", { class: "legend", "aria-hidden": "true" },
       [["used", "in use"], ["reserved", "reserved within used blocks"], ["free", "free"]].map(([kind, text]) => h("span", {}, h("span", { class: `swatch ${kind}` }), ` ${text}`))),
-      doc.pools.length > 0 && h("p", { class: "faint" }, "No object lists blocks that a network keeps for a node that was deleted; they count as free."));
+      doc.pools.length > 0 && h("p", { class: "faint" }, "Blocks that a network keeps for deleted nodes count as free, since no object lists them."));
     replace(notes, list(doc.notes, "notes"));
   }
   function page(): void {
@@ -94,7 +95,7 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
       const same = c.removed.length === 0 && c.changed.every((n) => all.has(n.name));
       for (const name of c.removed) all.delete(name);
       for (const n of c.changed) {
-        if (all.get(n.name)?.state !== n.state) say(`${n.name} is ${n.state}`);
+        if (all.get(n.name)?.state !== n.state) say(`${n.name}: ${stateOf(n)[1]}`);
         all.set(n.name, n);
       }
       if (same) { order = order.map((n) => all.get(n.name) ?? n); c.changed.forEach(paint); } else draw();
@@ -123,7 +124,7 @@ function pool(p: Pool): HTMLElement {
   const reserved = p.reserved && used > 0 ? Math.max(3, used * p.reserved / p.addresses) : 0;
   return h("figure", { class: "pool" },
     h("figcaption", {}, h("strong", {}, p.cidr), ` in blocks of /${p.hostPrefix || "?"}: ${count(p.used)} in use, ${count(Math.max(0, p.blocks - p.used))} free`,
-      p.reserved && h("span", { class: "faint" }, `. Pods get ${count(p.addresses - p.reserved)} of the ${count(p.addresses)} addresses of a block; reserved are ${p.reservedFor}.`)),
+      p.reserved && h("span", { class: "faint" }, `. ${count(p.addresses - p.reserved)} of the ${count(p.addresses)} addresses of a block are for pods; reserved: ${p.reservedFor}.`)),
     svg("svg", { viewBox: `0 0 ${barWidth} 24`, preserveAspectRatio: "none", "aria-hidden": "true", class: "bar" },
       svg("rect", { class: "free", width: barWidth, height: 24 }), svg("rect", { class: "used", width: used - reserved, height: 24 }), reserved > 0 && svg("rect", { class: "reserved", x: used - reserved, width: reserved, height: 24 })));
 }
@@ -137,14 +138,14 @@ export function node({ body, problem }: Context, name: string): () => void {
         h("section", { class: "lead" }, state(n), n.why && h("p", { class: "sentence" }, n.why)),
         list(n.notes, "notes"),
         h("section", {}, h("h2", {}, "Network"), h("dl", {},
-          ([["Addresses", (n.addresses ?? []).join(", ")], ["Blocks of pods", (n.blocks ?? []).join(", ")], ["MTU", n.mtu ? `${n.mtu} bytes` : ""], ["Agents", (n.agents ?? []).join(", ")], ["Kubelet", n.kubelet ?? ""], ["System", n.system.join(", ")], ["Roles", (n.roles ?? []).join(", ")]] as const)
+          ([["Addresses", (n.addresses ?? []).join(", ")], ["Address blocks", (n.blocks ?? []).join(", ")], ["MTU", n.mtu ? `${n.mtu} bytes` : ""], ["Agents", (n.agents ?? []).join(", ")], ["Kubelet", n.kubelet ?? ""], ["System", n.system.join(", ")], ["Roles", (n.roles ?? []).join(", ")]] as const)
             .map(([term, value]) => [h("dt", {}, term), h("dd", {}, value || "–")]))),
-        h("section", {}, h("h2", {}, "Routes"), n.routes.length === 0 ? h("p", {}, "It is not known how this network carries packets.")
-          : [table("Routes", ["To", "Of", "Way"], n.routes.map((r) => [r.to ?? "other addresses", r.of, r.way]), "stack"),
-            h("p", { class: "faint" }, "This is what the network declares for pods of the node. No object has the routes of its kernel: cno trace reads those of a path, and ip route on the node shows all.")]),
-        h("section", {}, h("h2", {}, "Programs of the network"), n.programs.length === 0 ? h("p", {}, "None runs on this node.")
-          : [table("Programs of the network", ["Pod", "Container", "Image", "Ports of the node"], n.programs.map((p) => [h("span", { class: "break" }, p.pod), p.container, h("span", { class: "break" }, p.image), (p.ports ?? []).join(", ") || "–"]), "stack"),
-            h("p", { class: "faint" }, "The ports are those that the pods declare or are probed on; the port of a tunnel is among the routes.")]),
+        h("section", {}, h("h2", {}, "Routes"), n.routes.length === 0 ? h("p", {}, "This network does not declare its routes.")
+          : [table("Routes", ["Destination", "Addresses of", "Path"], n.routes.map((r) => [r.to ?? "other addresses", r.of, r.way]), "stack"),
+            h("p", { class: "faint" }, "The network declares these routes for pods of the node. The routes in the node's kernel are in no object: cno trace reads those of one path, and ip route on the node lists all.")]),
+        h("section", {}, h("h2", {}, "Containers of the network"), n.programs.length === 0 ? h("p", {}, "None runs on this node.")
+          : [table("Containers of the network", ["Pod", "Container", "Image", "Host ports"], n.programs.map((p) => [h("span", { class: "break" }, p.pod), p.container, h("span", { class: "break" }, p.image), (p.ports ?? []).join(", ") || "–"]), "stack"),
+            h("p", { class: "faint" }, "Ports that the pods declare or are probed on; the port of a tunnel is listed with the routes.")]),
         h("section", {}, h("h2", {}, "Connectivity checks"), n.checks.length === 0 ? h("p", {}, "None runs from or to this node.")
           : table("Connectivity checks", ["From", "To", "State", "Endpoint", "Cause"], n.checks.map((c) => [c.source, c.target, matrixCell(c), c.endpoint, c.message ?? ""]), "stack")),
         h("section", {}, h("h2", {}, "Pods"), table("Pods", ["Pod", "State", "Addresses", "Network", "Restarts"], n.pods.map((p) => [

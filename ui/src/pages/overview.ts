@@ -49,7 +49,7 @@ function component(c: Component): Child[] {
 export function rollout(r: Rollout): HTMLElement {
   const left = r.secondsLeft ? `, about ${r.secondsLeft < 90 ? `${r.secondsLeft} s` : `${Math.round(r.secondsLeft / 60)} min`} left` : "";
   return h("section", {}, h("h2", {}, "Rollout"),
-    h("p", {}, `${r.percent} % of the pods are up to date${left}. `, r.since && ["Began ", when(r.since), "."]),
+    h("p", {}, `${r.percent} % of the pods are up to date${left}. `, r.since && ["Started ", when(r.since), "."]),
     r.workloads.map((w) => h("div", { class: "progress" },
       h("label", {}, `${w.name}: ${w.done} of ${w.nodes} nodes`, h("progress", { max: Math.max(1, w.nodes), value: w.done })),
       w.waiting && w.waiting.length > 0 && h("p", { class: "faint" }, "Waiting for ", w.waiting.slice(0, 8).map((n, i) => [i > 0 && ", ", link(`/nodes/${encodeURIComponent(n)}`, n)]), w.waiting.length > 8 && ` and ${w.waiting.length - 8} more`))));
@@ -58,7 +58,7 @@ export function rollout(r: Rollout): HTMLElement {
 const severities: Record<string, Kind> = { critical: "bad", warning: "moving", note: "unknown" };
 
 function findings(all: Finding[]): HTMLElement {
-  return h("section", {}, h("h2", {}, "What cno doctor found"),
+  return h("section", {}, h("h2", {}, "Findings of cno doctor"),
     all.length === 0 ? h("p", {}, "No problems.") : h("ul", { class: "cards" }, all.map((f) => h("li", { class: "card" },
       badge(severities[f.severity] ?? "unknown", f.severity), h("p", {}, h("strong", {}, f.what)), h("p", {}, "Cause: ", f.cause), h("p", {}, "Way out: ", f.wayOut)))));
 }

@@ -10,7 +10,7 @@ const rows = 100;
 
 /** The state of a check, in as many words as a cell has room for. */
 export function matrixCell(c: Check): Child {
-  const text = c.state === "reached" ? c.milliseconds ? `${c.milliseconds.toFixed(1)} ms` : "reached" : c.state === "failed" ? `failed${c.since ? ` ${ago(c.since)}` : ""}` : "unknown";
+  const text = c.state === "reached" ? c.milliseconds ? `${c.milliseconds.toFixed(1)} ms` : "reached" : c.state === "failed" ? `failed${c.since ? ` for ${ago(c.since)}` : ""}` : "unknown";
   return badge(kinds[c.state] ?? "unknown", text);
 }
 
@@ -32,16 +32,16 @@ export function paths({ body, problem, say, session }: Context): () => void {
     replace(summary,
       h("p", { class: "sentence" }, checks.length === 0 ? "" : failing.length === 0 ? `All ${checks.length} connectivity checks reach their targets.` : `${failing.length} of ${checks.length} connectivity checks fail.`),
       list(doc.notes, "notes"),
-      failing.length > 0 && table("Checks that fail", ["From", "To", "Since", "Hop", "Cause"], failing.slice(0, rows).map((c) => [c.source, c.target, when(c.since), c.hop ?? "", c.message ?? ""]), "stack"));
+      failing.length > 0 && table("Checks that fail", ["From", "To", "Since", "Hop", "Cause"], failing.slice(0, rows).map((c) => [c.source, h("span", { class: "name" }, c.target), when(c.since), c.hop ?? "", c.message ?? ""]), "stack"));
     replace(matrix,
       checks.length > 0 && [
         table("Targets by sources", ["Target", ...sources.map((s) => link(`/nodes/${encodeURIComponent(s)}`, s))], targets.slice(0, shown).map((t) => [
           t, ...sources.map((s): Child => { const c = at.get(`${s}\n${t}`); return c ? matrixCell(c) : h("span", { class: "faint" }, "–"); })]), "matrix"),
-        targets.length > shown && h("button", { id: "more", click: () => { shown += rows; draw(); } }, `Show more: ${targets.length - shown} targets are left`)]);
+        targets.length > shown && h("button", { id: "more", click: () => { shown += rows; draw(); } }, `Show more: ${targets.length - shown} targets left`)]);
   }
   async function test(): Promise<void> {
     button.disabled = true;
-    replace(result, h("p", { role: "status" }, "Pods are started on up to three nodes and try everything that they must reach. This takes up to two minutes."));
+    replace(result, h("p", { role: "status" }, "Pods are started on up to three nodes and test all connections that must work. This takes up to two minutes."));
     try {
       const r = await post<TestReport>("connectivity", { nodes: [] });
       say(`${r.passed} of ${r.passed + r.failed} pass`);
@@ -55,7 +55,7 @@ export function paths({ body, problem, say, session }: Context): () => void {
   }
   replace(body, summary, h("label", { class: "field" }, "Filter", search), matrix,
     h("section", {}, h("h2", {}, "Connectivity test"),
-      h("p", {}, "Creates pods in a namespace of their own, tries every kind of connection between them, names the hop that fails, and deletes them."),
+      h("p", {}, "Creates pods in a new namespace, tests every kind of connection between them, reports the hop that fails, and deletes the pods."),
       button, !session.mayTest && h("p", { class: "faint" }, session.archive ? "An archive cannot be tested." : "This user may not create namespaces."), result));
   return live<Paths>("paths", { document(d) { problem(""); doc = d; draw(); body.setAttribute("data-ready", ""); }, problem });
 }

@@ -37,19 +37,19 @@ export function pods({ body, problem, say }: Context, _: string, query: URLSearc
     let before = "";
     close = live<Way>("way", {
       document(way) {
-        const sentence = way.passes ? "Nothing that the cluster's objects say stops it." : "It is stopped.";
+        const sentence = way.passes ? "No object of the cluster blocks the packet." : "The packet is blocked.";
         if (sentence !== before) say(sentence);
         before = sentence;
-        replace(answer, h("h2", {}, "The way of a packet"),
+        replace(answer, h("h2", {}, "Path of the packet"),
           h("p", { class: "sentence" }, sentence),
-          h("ol", { class: "way" }, way.steps.map((s) => h("li", { class: s.ok ? "good" : "bad" }, badge(s.ok ? "good" : "bad", s.ok ? "passes" : "stops"), " ",
+          h("ol", { class: "way" }, way.steps.map((s) => h("li", { class: s.ok ? "good" : "bad" }, badge(s.ok ? "good" : "bad", s.ok ? "passes" : "blocks"), " ",
             h("strong", {}, s.where.startsWith("node ") ? link(`/nodes/${encodeURIComponent(s.where.slice(5))}`, s.where) : s.where), ` ${s.what}`))),
           list(way.notes, "notes"));
       },
       problem(sentence) { replace(answer, h("p", { class: "note", role: "alert" }, sentence)); },
     }, parameters);
   }
-  replace(body, h("p", {}, "Choose two pods to see the way of a packet from one to the other, and what stops it."),
+  replace(body, h("p", {}, "Choose two pods to see the path of a packet from one to the other, and what blocks it."),
     h("form", { class: "row", submit: (e: Event) => { e.preventDefault(); ask(); } },
       h("label", { class: "field" }, "From", from), h("label", { class: "field" }, "To", to), h("label", { class: "field" }, "Port", port), h("label", { class: "field" }, "Protocol", protocol), h("button", { id: "show", type: "submit" }, "Show")),
     options, notes, answer);
