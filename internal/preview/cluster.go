@@ -131,6 +131,12 @@ func (c Cluster) State(ctx context.Context, known facts.Cluster) (State, Records
 	if known.Services, err = network.ReadServices(ctx, c.Client); err != nil {
 		return State{}, records, err
 	}
+	recorded := network.Recorded(records.Record, records.History)
+	if recorded == nil {
+		if known.Declared, err = network.ReadDeclared(ctx, c.Client, records.Decision, known.Services); err != nil {
+			return State{}, records, err
+		}
+	}
 	hostMTU := hostmtu.Settled(mtu)
 	known.Interfaces = hostmtu.Interfaces(mtu)
 	if hostMTU > 0 {
@@ -140,7 +146,7 @@ func (c Cluster) State(ctx context.Context, known facts.Cluster) (State, Records
 	}
 	return State{
 		Input: pipeline.Input{
-			Applied: records.Record.Baseline(), Revision: records.Record.BaselineNumber(),
+			Applied: records.Record.Baseline(), Recorded: recorded, Revision: records.Record.BaselineNumber(),
 			Cluster: network.Facts(known, nodes, hostMTU), Reader: c.Client,
 		},
 		UsedUp: records.History.UsedUp(records.Record), Lookup: c.lookup, Inventory: records.Inventory, DryRun: c.dryRun, Admit: c.admit, Notes: notes,
