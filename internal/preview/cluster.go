@@ -154,6 +154,15 @@ func (c Cluster) State(ctx context.Context, known facts.Cluster) (State, Records
 	}, records, nil
 }
 
+// Declared reads the addresses that a cluster declares in which nothing is applied yet; nil if Network.config determines them.
+func (c Cluster) Declared(ctx context.Context) (*facts.Declared, error) {
+	services, err := network.ReadServices(ctx, c.Client)
+	if err != nil {
+		return nil, err
+	}
+	return network.ReadDeclared(ctx, c.Client, applied.Fresh, services)
+}
+
 func (c Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	var all []*corev1.Node
 	for page := ""; ; {

@@ -10,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/applied"
-	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -91,11 +89,8 @@ func (f *found) readAddresses(ctx context.Context, cluster preview.Cluster) erro
 	if f.network {
 		return nil
 	}
-	known, err := network.ReadServices(ctx, cluster.Client)
-	if err == nil {
-		f.declared, err = network.ReadDeclared(ctx, cluster.Client, applied.Fresh, known)
-	}
-	if err != nil && !apierrors.IsForbidden(err) {
+	var err error
+	if f.declared, err = cluster.Declared(ctx); err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("read what the cluster declares: %w", err)
 	}
 	return nil
