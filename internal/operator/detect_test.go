@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/declared"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -53,11 +52,7 @@ func (c *cluster) baseline() *operatorv1.NetworkSpec {
 
 // TestEmptySpecificationUsesWhatTheClusterDeclares runs the operator with its own permissions.
 func TestEmptySpecificationUsesWhatTheClusterDeclares(t *testing.T) {
-	c := newCluster(t, apitest.Options{})
-	for _, o := range shippedRBAC(t) {
-		c.create(o.(client.Object))
-	}
-	c.createControlPlane()
+	c := newClusterWithRoles(t)
 	c.start(withConfig(c.ServiceAccount(t, operatorNamespace, serviceAccount)), withRegistry(networks.Registry()), func(o *Options) {
 		o.Facts.APIServer = facts.HostPort{Host: "192.0.2.10", Port: 6443}
 		o.Facts.Images = facts.Images{"": "${%s}", operatorImage: "o:v1"}
