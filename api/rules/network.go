@@ -6,6 +6,7 @@ var (
 	UnknownType        = New("unknown-type", "is not known; did you mean %s? If you meant a third-party network, its name is too close to a built-in one; use another name")
 	NotBuilt           = New("not-built", "%s; use one of %s")
 	ForeignSettings    = New("foreign-settings", "is set but type is %s; remove it, or set the type to %s")
+	SpecRequired       = New("spec-required", "is required; write spec: {} to use the values that the cluster declares, or that are applied")
 	ManagementRemoved  = New("management-state", "is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is")
 	ManagementState    = New("management-state", "is not a management state; use Managed or Unmanaged")
 	LogLevel           = New("log-level", "is not a log level; use Normal, Debug, Trace or TraceAll")
@@ -27,17 +28,20 @@ var (
 	HostPrefixUnusable = New("hostprefix-range", "leaves no usable pod address per node; use %s")
 	PoolWithoutBlocks  = New("hostprefix-range", "is too small for a node: a pool needs at least two host bits; use /%d or shorter")
 
-	ClusterNetworkRequired  = New("cluster-network-required", "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23")
-	ClusterNetworksRequired = New("cluster-network-required", "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9")
-	HostSubnetLength        = New("host-subnet-length", "must be between 2 and %d for a /%d: it is the number of host bits, so that 9 gives each node a /%d")
-	HostSubnetLengthPool    = New("host-subnet-length", "cannot be right: %s is too small to be divided among nodes; use a shorter prefix")
-	ClusterNetworkCount     = New("cluster-network-count", "has %d entries; network type %s takes at most %d")
-	ServiceNetworkRequired  = New("service-network-required", "must have at least 1 entry, e.g. 172.30.0.0/16")
-	ServiceNetworkCount     = New("service-network-families", "has %d entries; there may be at most one IPv4 and one IPv6 network. Remove the others")
-	ServiceNetworkFamily    = New("service-network-families", "is a second IPv%d network; there may be at most one IPv4 and one IPv6 network. Remove it")
-	ServiceNetworkSize      = New("service-network-size", "is too small for Services: the API server needs at least %d addresses; use a /%d or a shorter prefix")
-	ServiceCIDR             = New("service-network-api-server", "is not the Service CIDR of the API server, which is %s (ServiceCIDR kubernetes); write %s")
-	ServiceCIDRKubernetes   = New("service-network-api-server", "does not contain %s, the ClusterIP of the Service default/kubernetes; write the Service CIDR of the API server (its flag --service-cluster-ip-range)")
+	ClusterNetworkRequired   = New("cluster-network-required", "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23")
+	ClusterNetworksRequired  = New("cluster-network-required", "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9")
+	HostSubnetLength         = New("host-subnet-length", "must be between 2 and %d for a /%d: it is the number of host bits, so that 9 gives each node a /%d")
+	HostSubnetLengthPool     = New("host-subnet-length", "cannot be right: %s is too small to be divided among nodes; use a shorter prefix")
+	TypeUndetected           = New("type-required", "is required: %s. Write one of %s, or the name of a third-party network")
+	ClusterNetworkUndetected = New("cluster-network-required", "is required: %s. Write at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23")
+	ServiceNetworkUndetected = New("service-network-required", "is required: %s. Write the Service CIDR of the API server (its flag --service-cluster-ip-range), e.g. 172.30.0.0/16")
+	ClusterNetworkCount      = New("cluster-network-count", "has %d entries; network type %s takes at most %d")
+	ServiceNetworkRequired   = New("service-network-required", "must have at least 1 entry, e.g. 172.30.0.0/16")
+	ServiceNetworkCount      = New("service-network-families", "has %d entries; there may be at most one IPv4 and one IPv6 network. Remove the others")
+	ServiceNetworkFamily     = New("service-network-families", "is a second IPv%d network; there may be at most one IPv4 and one IPv6 network. Remove it")
+	ServiceNetworkSize       = New("service-network-size", "is too small for Services: the API server needs at least %d addresses; use a /%d or a shorter prefix")
+	ServiceCIDR              = New("service-network-api-server", "is not the Service CIDR of the API server, which is %s (ServiceCIDR kubernetes); write %s")
+	ServiceCIDRKubernetes    = New("service-network-api-server", "does not contain %s, the ClusterIP of the Service default/kubernetes; write the Service CIDR of the API server (its flag --service-cluster-ip-range)")
 
 	NodeAddressInPool = New("node-address-in-pool", "%s contains %s; pods could not reach it; choose a range outside the machine network")
 	NodeFamily        = New("node-ip-family", "adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out")
@@ -116,6 +120,11 @@ var network = []Rule{
 		Sentence: New("object-name", "metadata.name must be \"cluster\" (there is one network per cluster)"),
 		At:       []string{"Network"},
 		Valid:    `self.metadata.name == 'cluster'`,
+	},
+	{
+		Sentence: SpecRequired,
+		At:       []string{"Network"}, Field: ".spec",
+		Valid: `has(self.spec)`,
 	},
 	{
 		Sentence: ManagementRemoved,

@@ -266,7 +266,11 @@ func TestOnlyGrowthOfPoolsIsAdmitted(t *testing.T) {
 				{"a longer prefix: nodes hold blocks outside it", pools("10.244.0.0/17"), false},
 				{"a larger pool with another base, although it contains the old one", pools("10.240.0.0/12"), false},
 				{"a second pool", pools("10.244.0.0/16", "10.10.0.0/16"), false},
-				{"none at all", pools(), false},
+				{"none at all: omitted pools keep their applied values", pools(), true},
+				{"an empty specification", func(s *operatorv1.NetworkSpec) { *s = operatorv1.NetworkSpec{} }, true},
+				{"only another Service CIDR", func(s *operatorv1.NetworkSpec) {
+					*s = operatorv1.NetworkSpec{ServiceNetwork: []string{"10.97.0.0/16"}}
+				}, false},
 				{"a pool that grows, with another length of blocks", func(s *operatorv1.NetworkSpec) { pools("10.244.0.0/15")(s); s.ClusterNetwork[0].HostPrefix = 25 }, false},
 			} {
 				if err := d.edit(tt.change); (err == nil) != tt.allowed {

@@ -118,17 +118,28 @@ func TestOtherClientsMayDeleteTheirOwnObjects(t *testing.T) {
 	}
 }
 
-// TestANetworkDoesNotLoseItsSpecification: without a specification all is changed that has a fixed value.
+// TestANetworkDoesNotLoseItsSpecification: what a specification omits keeps its applied value; a missing specification is a mistake.
 func TestANetworkDoesNotLoseItsSpecification(t *testing.T) {
 	d := newServer(t, inUse())
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": d.network.Name, "resourceVersion": d.network.ResourceVersion}}}
 	u.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Network"))
-	for what, spec := range map[string]any{"no spec": nil, "an empty spec": map[string]any{}} {
-		if spec != nil {
-			u.Object["spec"] = spec
+	for _, row := range []struct {
+		why     string
+		spec    any
+		refused string // empty if it is allowed
+	}{
+		{"no spec", nil, "spec: Invalid value: is required; write spec: {}"},
+		{"an empty spec", map[string]any{}, ""},
+		{"an empty list of pools", map[string]any{"clusterNetwork": []any{}}, ""},
+		{"another Service CIDR, and nothing else", map[string]any{"serviceNetwork": []any{"10.97.0.0/16"}}, "(service-network-change)"},
+	} {
+		delete(u.Object, "spec")
+		if row.spec != nil {
+			u.Object["spec"] = row.spec
 		}
-		if err := d.Client.Update(t.Context(), u.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "(cluster-network-change)") {
-			t.Errorf("%s: %v", what, err)
+		err := d.Client.Update(t.Context(), u.DeepCopy(), client.DryRunAll)
+		if (err == nil) != (row.refused == "") || err != nil && !strings.Contains(err.Error(), row.refused) {
+			t.Errorf("%s: %v, want %q", row.why, err, row.refused)
 		}
 	}
 }

@@ -62,9 +62,9 @@ const (
 // networkProblems returns those of Network/cluster.
 func networkProblems(fields []provider.Field) problems {
 	var p problems
-	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
-	p.variable("hostPrefixes", "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
-	p.variable("services", services("object.?spec.?serviceNetwork.orValue([])"))
+	p.variable("cidrs", keeping("clusterNetwork", keyCIDRs, pools("object.?spec.?clusterNetwork", "e.cidr")))
+	p.variable("hostPrefixes", keeping("clusterNetwork", keyHostPrefixes, "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')"))
+	p.variable("services", keeping("serviceNetwork", keyServices, services("object.?spec.?serviceNetwork.orValue([])")))
 	p.announcement("object.?spec.?migration.?mtu.hasValue()",
 		"string(object.?spec.?migration.?mtu.?network.?from.orValue(''))", "string(object.?spec.?migration.?mtu.?network.?to.orValue(''))")
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
@@ -102,6 +102,12 @@ func configProblems(fields []provider.Field) problems {
 	p.changed("spec.networkType", keyType, "variables.networkType",
 		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", provider.FieldOf(fields, keyType).Sentence(putBack))
 	return p
+}
+
+// keeping returns an expression for the applied value of a list that a specification omits, and for another value if it does not. An object
+// without a specification keeps nothing.
+func keeping(list, key, value string) string {
+	return fmt.Sprintf("object.?spec.hasValue() && size(object.?spec.?%s.orValue([])) == 0 ? params.data[?%q].orValue('') : %s", list, key, value)
 }
 
 // pools returns an expression for networks without host bits, so that spelling does not matter.

@@ -22,7 +22,9 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/dayone/template"
+	"github.com/cluster-network-operator/cno/internal/declared"
 	"github.com/cluster-network-operator/cno/internal/doctest"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -132,6 +134,13 @@ func checkRefused(t *testing.T, block doctest.Block, err error) {
 	}
 }
 
+// declaredByKubeadm returns what a cluster of kubeadm declares for fields that an example omits.
+func declaredByKubeadm() *facts.Declared {
+	d := &facts.Declared{}
+	d.Pods, d.Services = declared.Kubeadm("networking: {podSubnet: 10.244.0.0/16, serviceSubnet: 10.96.0.0/16}")
+	return d
+}
+
 // checkValid wants the operator to accept an object too.
 func checkValid(t *testing.T, where string, object *unstructured.Unstructured) {
 	t.Helper()
@@ -163,7 +172,7 @@ func checkValid(t *testing.T, where string, object *unstructured.Unstructured) {
 		return
 	}
 	p := pipeline.Pipeline{Registry: networks.Registry()}
-	if _, err := p.Run(context.Background(), pipeline.Input{Desired: spec}, pipeline.Validate); err != nil {
+	if _, err := p.Run(context.Background(), pipeline.Input{Desired: spec, Cluster: facts.Cluster{Declared: declaredByKubeadm()}}, pipeline.Validate); err != nil {
 		t.Errorf("%s: %v", where, err)
 	}
 }

@@ -43,6 +43,9 @@ type Cluster struct {
 	MTUMigration MTUMigration
 	// Services describes the cluster's existing support for Services.
 	Services Services
+	// Declared has what the cluster declares for omitted fields. It is nil if it is not needed, because a configuration is recorded, and
+	// where Network.config determines the fields.
+	Declared *Declared `json:"-"`
 	// KeepConntrackMax is true if kube-proxy may not size the nodes' connection-tracking tables, because nodes are network namespaces of
 	// one machine, from which its table cannot be written. kube-proxy sizes them otherwise.
 	KeepConntrackMax bool `json:",omitempty"`

@@ -15,6 +15,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
@@ -73,27 +74,34 @@ func (in Input) Problems(err error) (problems []Problem, ok bool) {
 	return problems, len(refusals) > 0
 }
 
-// Validate returns all errors in a configuration, without comparing it with an applied one.
-func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, error) {
+// Validate returns all errors in a configuration, without comparing it with an applied one, and the fields that it omits. known is the
+// input of the pipeline without the configuration: what is known of a cluster.
+func (in Input) Validate(ctx context.Context, p pipeline.Pipeline, known pipeline.Input) ([]Problem, []pipeline.Detected, error) {
 	if in.Pod != nil {
-		return in.podProblems(), nil
+		return in.podProblems(), nil, nil
 	}
 	if in.Attachment != nil {
-		return in.attachmentProblems(), nil
+		return in.attachmentProblems(), nil, nil
 	}
 	if in.Policy != nil {
-		return in.policyProblems(), nil
+		return in.policyProblems(), nil, nil
 	}
 	spec, problems := in.Spec()
 	if spec == nil {
-		return in.Complete(problems), nil
+		return in.Complete(problems), nil, nil
 	}
-	_, err := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate)
+	known.Desired = spec
+	res, err := p.Run(ctx, known, pipeline.Validate)
 	refused, ok := in.Problems(err)
 	if err != nil && !ok {
-		return nil, err
+		return nil, nil, err
 	}
-	return in.Complete(append(problems, refused...)), nil
+	return in.Complete(append(problems, refused...)), res.Detected, nil
+}
+
+// NoCluster returns the input of the pipeline if nothing is known of a cluster but its applied configuration, which may be nil.
+func NoCluster(applied *operatorv1.NetworkSpec) pipeline.Input {
+	return pipeline.Input{Applied: applied, Cluster: facts.Cluster{Declared: facts.NoCluster()}}
 }
 
 // Advice returns values of a configuration that are valid but probably unintended, including annotations of a Network without effect.
@@ -118,10 +126,10 @@ func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
 
 // Check returns all errors in the result of Configuration, sorted: form, which has those of decoding, and those of Validate if it could
 // be decoded.
-func (in Input) Check(ctx context.Context, p pipeline.Pipeline, form []Problem) ([]Problem, error) {
+func (in Input) Check(ctx context.Context, p pipeline.Pipeline, form []Problem, known pipeline.Input) ([]Problem, error) {
 	problems := slices.Clone(form)
 	if in.Network != nil || in.Config != nil {
-		invalid, err := in.Validate(ctx, p)
+		invalid, _, err := in.Validate(ctx, p, known)
 		if err != nil {
 			return nil, err
 		}

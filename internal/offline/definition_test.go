@@ -17,7 +17,7 @@ func validated(t *testing.T, text string) string {
 		return err.Error()
 	}
 	for _, in := range inputs {
-		wrong, err := in.Validate(t.Context(), p)
+		wrong, _, err := in.Validate(t.Context(), p, NoCluster(nil))
 		if err != nil {
 			t.Fatal(err)
 		}

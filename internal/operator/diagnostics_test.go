@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networks"
 )
@@ -21,11 +20,7 @@ const diagnosticsNamespace = "openshift-network-diagnostics"
 // TestConnectivityIsCheckedOnceTheCRDIsServed starts without the kind, installs it, makes the endpoints that no one makes
 // here, and turns it all off again, with no more permissions than the operator has.
 func TestConnectivityIsCheckedOnceTheCRDIsServed(t *testing.T) {
-	c := newCluster(t, apitest.Options{})
-	for _, o := range shippedRBAC(t) {
-		c.create(o.(client.Object))
-	}
-	c.createControlPlane()
+	c := newClusterWithRoles(t)
 	c.start(withConfig(c.ServiceAccount(t, operatorNamespace, serviceAccount)), withRegistry(networks.Registry()), func(o *Options) {
 		o.Facts.APIServer = facts.HostPort{Host: "192.0.2.10", Port: 6443}
 		o.Facts.Images = facts.Images{operatorImage: "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1"}

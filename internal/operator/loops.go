@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -128,11 +129,13 @@ func (s *shared) namespaceExists(name string) bool {
 	return exists || name == nodereport.Namespace
 }
 
-// needsHostMTU returns a function that reports whether the provider of a network computes its MTU from that of the nodes.
+// needsHostMTU returns a function that reports whether the provider of a network computes its MTU from that of the nodes. Of a specification
+// without a type, it is the default one.
 func needsHostMTU(registry pipeline.Registry) func(*operatorv1.NetworkSpec) bool {
 	return func(spec *operatorv1.NetworkSpec) bool {
+		wanted := cmp.Or(spec.DefaultNetwork.Type, registry.DefaultType())
 		for _, p := range registry.Providers {
-			if t := p.Traits(); t.Type == spec.DefaultNetwork.Type {
+			if t := p.Traits(); t.Type == wanted {
 				return t.HostMTU && spec.ManagementState != osv1.Unmanaged
 			}
 		}

@@ -40,11 +40,7 @@ func denied(r apitest.Request) bool {
 // TestOperatorNeedsNoMoreThanItsRoles runs the operator with the real networks and only the permissions that
 // config/rbac gives it, from nothing to a change, and looks for refusals.
 func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
-	c := newCluster(t, apitest.Options{})
-	for _, o := range shippedRBAC(t) {
-		c.create(o.(client.Object))
-	}
-	c.createControlPlane()
+	c := newClusterWithRoles(t)
 	config := c.ServiceAccount(t, operatorNamespace, serviceAccount)
 	c.start(withConfig(config), withRegistry(networks.Registry()), func(o *Options) {
 		o.WithoutLease = false
@@ -82,6 +78,17 @@ func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
 			t.Errorf("%s %s was answered %d", r.Verb, r.URI, r.Response.Code)
 		}
 	}
+}
+
+// newClusterWithRoles starts a cluster with the permissions of config/rbac and a control-plane node.
+func newClusterWithRoles(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t, apitest.Options{})
+	for _, o := range shippedRBAC(t) {
+		c.create(o.(client.Object))
+	}
+	c.createControlPlane()
+	return c
 }
 
 // createControlPlane makes the one node that an etcd can run on.

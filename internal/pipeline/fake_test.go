@@ -24,7 +24,7 @@ func flannelTraits() provider.Traits {
 // ovnTraits are those of a network that can do everything.
 func ovnTraits() provider.Traits {
 	return provider.Traits{
-		Type: operatorv1.NetworkTypeOVNKubernetes, ServiceProxy: true, HostPrefix: true, DualStack: true, IPv6: true,
+		Type: operatorv1.NetworkTypeOVNKubernetes, Default: true, ServiceProxy: true, HostPrefix: true, DualStack: true, IPv6: true,
 		GrowPools: true, ConvertDualStack: true, MTUMigration: true,
 	}
 }

@@ -11,15 +11,18 @@ import (
 )
 
 // merge copies the specifications, so that later stages cannot change the input, corrects spellings that earlier
-// versions accepted, and finds the provider.
+// versions accepted, completes omitted fields, and finds the provider.
 func merge(_ context.Context, s *state) error {
 	if s.in.Desired == nil {
 		return errors.New("there is no specification")
 	}
 	s.result.Spec = canonical(s.in.Desired, s.registry.types())
-	if s.in.Applied != nil {
-		s.in.Applied = canonical(s.in.Applied, s.registry.types())
+	for _, recorded := range []**operatorv1.NetworkSpec{&s.in.Applied, &s.in.Recorded} {
+		if *recorded != nil {
+			*recorded = canonical(*recorded, s.registry.types())
+		}
 	}
+	s.complete()
 	s.network = s.registry.provider(s.result.Spec.DefaultNetwork.Type)
 	s.result.Traits = s.network.Traits()
 	return nil

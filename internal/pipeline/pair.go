@@ -34,7 +34,7 @@ func (p Pipeline) ChoosePair(ctx context.Context, in Input) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("choose the network that is applied: %w", err)
 	}
-	if applied, desired := from.Result.Spec.DefaultNetwork.Type, canonical(in.Desired, p.Registry.types()).DefaultNetwork.Type; applied == desired {
+	if applied, desired := from.Result.Spec.DefaultNetwork.Type, canonical(Keep(in.Desired, in.Applied), p.Registry.types()).DefaultNetwork.Type; applied == desired {
 		return Pair{}, &Error{Stage: Merge, Err: fmt.Errorf("choose two networks: both are of type %s; a change of one network is chosen without a second", desired)}
 	}
 	// The applied specification, as if it had the desired network.

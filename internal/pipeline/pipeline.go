@@ -1,7 +1,7 @@
 // Package pipeline renders the objects of the network that a user configures. The operator and the command line run
 // the same stages:
 //
-//	Merge      copies the specification and corrects deprecated spellings
+//	Merge      copies the specification, corrects deprecated spellings and completes omitted pools and types
 //	Validate   finds all errors in it
 //	Fill       makes every default explicit, and carries forward values that may not change
 //	Check      refuses unsafe changes of the applied specification
@@ -40,6 +40,9 @@ type Input struct {
 	// Applied is the recorded network that was applied last; nil on a new cluster, and when a change is forced. During
 	// a rollout it is the network that is being rolled out: see applied.Record.Baseline.
 	Applied *operatorv1.NetworkSpec
+	// Recorded is the last recorded network for fields that Desired omits, where it is known although Applied is nil: when a change is
+	// forced.
+	Recorded *operatorv1.NetworkSpec
 	// Revision is the number of the revision of Applied; 0 if unknown. An acknowledgement is valid for a change of this
 	// revision.
 	Revision int
@@ -56,6 +59,8 @@ type Result struct {
 	// Spec is the specification after the last stage that ran: canonical after Merge, with every default after Fill.
 	// It is nil if Merge failed.
 	Spec *operatorv1.NetworkSpec
+	// Detected are the fields that the desired specification omits, with the values of Spec and their sources. Merge sets it.
+	Detected []Detected
 	// Previous is Input.Applied with the defaults that an older operator did not record.
 	// It is nil before Fill, and if nothing is applied.
 	Previous *operatorv1.NetworkSpec

@@ -46,6 +46,16 @@ func (r Registry) types() []string {
 	return types
 }
 
+// DefaultType returns the type of specifications that omit it; empty if the registry has none.
+func (r Registry) DefaultType() operatorv1.NetworkType {
+	for _, p := range r.Providers {
+		if t := p.Traits(); t.Default {
+			return t.Type
+		}
+	}
+	return ""
+}
+
 // built returns the types that can be installed.
 func (r Registry) built() []string {
 	var types []string

@@ -76,6 +76,7 @@ func validate(_ context.Context, s *state) error {
 		errs = append(errs, validateMigration(spec, traits, s.network)...)
 		errs = append(errs, validateRollout(spec)...)
 		errs = append(errs, s.registry.validateWorkloads(spec)...)
+		errs = append(errs, s.validateMissing(pools)...)
 		errs = append(errs, validatePools(pools, traits)...)
 		s.result.Advice = s.advise(pools)
 		errs = append(errs, s.validateNodes(pools)...)
@@ -84,6 +85,7 @@ func validate(_ context.Context, s *state) error {
 		for _, c := range s.registry.Components {
 			errs = append(errs, c.Validate(spec, traits)...)
 		}
+		s.nameSources(errs)
 	}
 	if len(errs) == 0 {
 		return nil
@@ -114,7 +116,7 @@ func (r Registry) validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Trai
 func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	name := string(spec.DefaultNetwork.Type)
 	if strings.TrimSpace(name) == "" {
-		return field.ErrorList{rules.TypeRequired.Required(typePath, strings.Join(s.registry.built(), ", "))}
+		return field.ErrorList{s.typeRequired()}
 	}
 	if _, unknown := s.network.(thirdParty); !unknown {
 		return nil

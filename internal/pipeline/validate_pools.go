@@ -94,12 +94,6 @@ func validatePools(p pools, t provider.Traits) field.ErrorList {
 
 func validateCounts(p pools, t provider.Traits) field.ErrorList {
 	var errs field.ErrorList
-	if p.total[1] == 0 {
-		errs = append(errs, rules.ServiceNetworkRequired.Required(servicePath))
-	}
-	if p.total[0] == 0 {
-		errs = append(errs, rules.ClusterNetworkRequired.Required(clusterPath))
-	}
 	limit := t.MaxClusterNetworks
 	if limit == 0 {
 		limit = maxPools

@@ -131,6 +131,12 @@ func (c Cluster) State(ctx context.Context, known facts.Cluster) (State, Records
 	if known.Services, err = network.ReadServices(ctx, c.Client); err != nil {
 		return State{}, records, err
 	}
+	recorded := network.Recorded(records.Record, records.History)
+	if recorded == nil {
+		if known.Declared, err = network.ReadDeclared(ctx, c.Client, records.Decision, known.Services); err != nil {
+			return State{}, records, err
+		}
+	}
 	hostMTU := hostmtu.Settled(mtu)
 	known.Interfaces = hostmtu.Interfaces(mtu)
 	if hostMTU > 0 {
@@ -140,12 +146,21 @@ func (c Cluster) State(ctx context.Context, known facts.Cluster) (State, Records
 	}
 	return State{
 		Input: pipeline.Input{
-			Applied: records.Record.Baseline(), Revision: records.Record.BaselineNumber(),
+			Applied: records.Record.Baseline(), Recorded: recorded, Revision: records.Record.BaselineNumber(),
 			Cluster: network.Facts(known, nodes, hostMTU), Reader: c.Client,
 		},
 		UsedUp: records.History.UsedUp(records.Record), Lookup: c.lookup, Inventory: records.Inventory, DryRun: c.dryRun, Admit: c.admit, Notes: notes,
 		Serves: func(gk schema.GroupKind) bool { _, err := c.Mapper.RESTMapping(gk); return err == nil },
 	}, records, nil
+}
+
+// Declared reads the addresses that a cluster declares in which nothing is applied yet; nil if Network.config determines them.
+func (c Cluster) Declared(ctx context.Context) (*facts.Declared, error) {
+	services, err := network.ReadServices(ctx, c.Client)
+	if err != nil {
+		return nil, err
+	}
+	return network.ReadDeclared(ctx, c.Client, applied.Fresh, services)
 }
 
 func (c Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {

@@ -54,7 +54,7 @@ func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, s State) (R
 	if len(problems) > 0 {
 		var err error
 		a.Decision = Invalid
-		a.Errors, err = in.Check(ctx, p, nil)
+		a.Errors, err = in.Check(ctx, p, nil, s.Input)
 		return a, err
 	}
 	s.Input.Desired = spec
@@ -66,7 +66,7 @@ func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, s State) (R
 		}
 		a.Errors = problems
 	}
-	a.Decision = decision(err, s.Input.Applied, res)
+	a.Decision, a.Detected = decision(err, s.Input.Applied, res), res.Detected
 	if a.Decision != Invalid {
 		if problems := in.Complete(nil); len(problems) > 0 {
 			a.Decision, a.Errors = Invalid, problems

@@ -38,6 +38,8 @@ type Result struct {
 	Errors []offline.Problem `json:"errors"`
 	// Filled is the specification with every default, as it would be recorded; nil if it is invalid.
 	Filled *operatorv1.NetworkSpec `json:"filled"`
+	// Detected are the fields that the specification omits, each with its value and the source of it.
+	Detected []pipeline.Detected `json:"detected,omitempty"`
 	// Changes are the fields that differ from what is applied.
 	Changes []pipeline.Change `json:"changes"`
 	// Objects are those that would be created, changed and deleted, in the order of these actions. Those of a change that

@@ -23,6 +23,12 @@ func (a Result) Write(w io.Writer) error {
 	for _, e := range a.Errors {
 		p.line("%s", problem(e))
 	}
+	if len(a.Detected) > 0 {
+		p.line("Omitted fields:")
+		for _, d := range a.Detected {
+			p.line("  %s", d)
+		}
+	}
 	a.writeChanges(&p)
 	a.writeObjects(&p)
 	for _, b := range a.Blocked {

@@ -19,6 +19,8 @@ import (
 type Traits struct {
 	// Type is the name in spec.defaultNetwork.type.
 	Type operatorv1.NetworkType
+	// Default is true for the network of specifications that omit the type. There is at most one.
+	Default bool
 	// ServiceProxy is true if the provider serves Services itself, so that no kube-proxy is deployed by default.
 	ServiceProxy bool
 	// KubeProxy describes how kube-proxy runs with the network.

@@ -27,6 +27,7 @@ var _ provider.Provider = OVNKubernetes{}
 func (OVNKubernetes) Traits() provider.Traits {
 	return provider.Traits{
 		Type:         operatorv1.NetworkTypeOVNKubernetes,
+		Default:      true, // as on OpenShift; it enforces NetworkPolicies
 		HostPrefix:   true,
 		HostMTU:      true,
 		MTUMigration: true,

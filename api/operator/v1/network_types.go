@@ -27,7 +27,7 @@ type Network struct {
 	// metadata is the standard object metadata; the name must be "cluster".
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the desired network.
+	// spec is the desired network. It must not be omitted, but may be empty.
 	// +optional
 	Spec NetworkSpec `json:"spec,omitempty"`
 	// status is the observed state of the network.
@@ -45,9 +45,10 @@ type NetworkList struct {
 	Items []Network `json:"items"`
 }
 
-// NetworkSpec is the desired network. The two address pools and the type of the default network are required;
-// everything else has a default, which the operator records when it applies it. Where the cluster has an object
-// Network.config.openshift.io, its values replace these three, and they may be omitted.
+// NetworkSpec is the desired network. Everything has a default, which the operator records when it applies it. The two
+// address pools have one only if the cluster declares them: in ServiceCIDR kubernetes, or in the configuration of kubeadm or
+// of kube-controller-manager. Where the cluster has an object Network.config.openshift.io, its values replace the pools and the
+// type of the default network.
 type NetworkSpec struct {
 	// managementState determines whether the operator manages the network: Managed (the default) or
 	// Unmanaged, which changes nothing. Force is accepted and means Managed; Removed is refused,
@@ -80,14 +81,16 @@ type NetworkSpec struct {
 
 	// clusterNetwork is the list of address pools for pods. How many are allowed, and whether they may be of
 	// both IP families, depends on the type of the default network. It cannot be changed while the network is in
-	// use.
+	// use. If it is omitted, it keeps its applied value; on a new cluster, it is podSubnet of kubeadm, or --cluster-cidr of
+	// kube-controller-manager.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork,omitempty"`
 
 	// serviceNetwork is the Service CIDR: one, or one of each IP family. It must
-	// be the one that the API server uses. It cannot be changed while the network is in use.
+	// be the one that the API server uses. It cannot be changed while the network is in use. If it is omitted, it keeps its
+	// applied value; on a new cluster, it is that of the ServiceCIDR kubernetes, or serviceSubnet of kubeadm.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=64
@@ -194,7 +197,8 @@ type ClusterNetworkEntry struct {
 type DefaultNetworkDefinition struct {
 	// type is the provider: Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage or Contiv. Any other name stands
 	// for a third-party network: the operator deploys everything but the network itself.
-	// It cannot be changed while the network is in use.
+	// It cannot be changed while the network is in use. A Network may omit it: it keeps its applied value, and is OVNKubernetes on
+	// a new cluster.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Type NetworkType `json:"type,omitempty"`

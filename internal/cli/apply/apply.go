@@ -67,7 +67,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return err
 	}
 	if len(problems) > 0 {
-		if problems, err = in.Check(ctx, p, problems); err != nil {
+		if problems, err = in.Check(ctx, p, problems, pipeline.Input{}); err != nil {
 			return err
 		}
 		return refuse(o.print(out, preview.Malformed(problems), 0))

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/redact"
 )
@@ -29,6 +32,9 @@ func objectsOf(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 func (c *collector) examine(ctx context.Context, found *collected) {
 	network, _ := found.named(section{resource: networkObjects}.name(), operatorv1.NetworkName)
 	kind, _, _ := unstructured.NestedString(network, "spec", "defaultNetwork", "type")
+	if network != nil && kind == "" { // an omitted type is that of the applied configuration
+		kind = c.appliedType(ctx)
+	}
 	examiner := c.examiner(operatorv1.NetworkType(kind))
 	if examiner == nil {
 		return
@@ -40,6 +46,20 @@ func (c *collector) examine(ctx context.Context, found *collected) {
 	for _, text := range result.Missing {
 		found.missing = append(found.missing, redact.Text("comparison of the network: "+text))
 	}
+}
+
+// appliedType returns the network type in the record of the operator; empty if there is none.
+func (c *collector) appliedType(ctx context.Context) string {
+	record, err := c.api.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(c.namespace).Get(ctx, applied.ConfigMapName, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	data, _, _ := unstructured.NestedStringMap(record.Object, "data")
+	decoded, err := applied.Decode(data)
+	if err != nil || decoded.Baseline() == nil {
+		return ""
+	}
+	return string(decoded.Baseline().DefaultNetwork.Type)
 }
 
 // symptomFindings reports the symptoms that the network has found.

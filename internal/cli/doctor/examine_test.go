@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -32,8 +37,11 @@ func TestFindingsOfTheNetworkAreReported(t *testing.T) {
 		{"no Network/cluster", nil, false},
 		{"a network that does not compare", []map[string]any{network("Flannel")}, false},
 		{"a network that does", []map[string]any{network("OVNKubernetes")}, true},
+		{"an omitted type, which is that of the applied configuration", []map[string]any{network("")}, true},
 	} {
-		c := &collector{examiner: func(kind operatorv1.NetworkType) provider.Examiner {
+		record := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "ons", "name": applied.ConfigMapName},
+			"data": map[string]any{applied.KeyState: string(applied.StateApplied), applied.KeyApplied: `{"defaultNetwork":{"type":"OVNKubernetes"}}`}}}
+		c := &collector{namespace: "ons", api: dynamicfake.NewSimpleDynamicClient(clientgoscheme.Scheme, record), examiner: func(kind operatorv1.NetworkType) provider.Examiner {
 			if kind != operatorv1.NetworkTypeOVNKubernetes {
 				return nil
 			}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -36,8 +37,8 @@ type found struct {
 	networks, proxies []string
 	// platforms are the distribution and the cloud, notes what users have to know about a network there.
 	platforms, notes []string
-	// services is the Service CIDR of the API server, one for each IP family; empty if unknown.
-	services []string
+	// declared are the addresses that the cluster declares; nil if unknown.
+	declared *facts.Declared
 	// controlPlanes is the number of control-plane nodes, ready the number of nodes that have a network.
 	controlPlanes, ready int
 	// network is true if there is a Network. notUpgradeable is the reason why the operator must not be replaced now; empty if it may.
@@ -67,7 +68,7 @@ func controllers() map[string]string {
 // observe reads the state of the cluster for an installation. It changes nothing.
 func observe(ctx context.Context, cluster preview.Cluster) (found, error) {
 	var f found
-	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readDeployments, f.readNodes, f.readServices, f.readNetwork} {
+	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readDeployments, f.readNodes, f.readNetwork, f.readAddresses} {
 		if err := read(ctx, cluster); err != nil {
 			return f, err
 		}

@@ -155,7 +155,7 @@ func (o *options) apply(cmd *cobra.Command, t target, obsolete []*unstructured.U
 			return &exit.Code{Status: exit.Refused, Err: err}
 		}
 	}
-	res := t.result()
+	res := t.result(cmd.Context())
 	res.Applied, res.Running = true, o.wait
 	for _, object := range t.objects {
 		res.Objects = append(res.Objects, change{"apply", label(object)})
@@ -173,7 +173,7 @@ func (o *options) apply(cmd *cobra.Command, t target, obsolete []*unstructured.U
 }
 
 // result returns the output before anything is applied.
-func (t target) result() result {
+func (t target) result(ctx context.Context) result {
 	res := result{
 		Version: t.version, From: t.found.version(), Platforms: append([]string{}, t.found.platforms...), Objects: []change{}, Notes: append([]string{}, t.found.notes...), Next: "cno status",
 	}
@@ -181,9 +181,7 @@ func (t target) result() result {
 		res.Notes = append(res.Notes, name+" is another kube-proxy. Delete it, or set spec.deployKubeProxy: false in the Network.")
 	}
 	if !t.found.network {
-		if note := t.found.serviceNote(); note != "" {
-			res.Notes = append(res.Notes, note)
-		}
+		res.Notes = append(res.Notes, t.found.addressNotes(ctx)...)
 		res.Next = "write a Network, of which config/samples has examples, and run: cno apply -f network.yaml --watch"
 	}
 	return res

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/phrase"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
@@ -84,24 +84,35 @@ func recognize(nodes []corev1.Node) (names, notes []string) {
 	return names, notes
 }
 
-// readServices reads the Service CIDR of the API server. Versions of Kubernetes before 1.33 do not have it as an object.
-func (f *found) readServices(ctx context.Context, cluster preview.Cluster) error {
-	var s networkingv1.ServiceCIDR
-	err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kubernetes"}, &s)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+// readAddresses reads the addresses that the cluster declares, unless it has a Network already.
+func (f *found) readAddresses(ctx context.Context, cluster preview.Cluster) error {
+	if f.network {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("read ServiceCIDR kubernetes: %w", err)
+	var err error
+	if f.declared, err = cluster.Declared(ctx); err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("read what the cluster declares: %w", err)
 	}
-	f.services = s.Spec.CIDRs
 	return nil
 }
 
-// serviceNote returns what a Network must have as its Service CIDR; empty if unknown.
-func (f found) serviceNote() string {
-	if len(f.services) == 0 {
-		return ""
+// addressNotes returns what the operator detects in the cluster, and what a Network must have in addition. They are empty if that is unknown.
+func (f found) addressNotes(ctx context.Context) []string {
+	if f.declared == nil || f.declared.Unavailable != "" {
+		return nil
 	}
-	return fmt.Sprintf("The API server assigns Services addresses of %s: set spec.serviceNetwork to the same.", phrase.Names(f.services, len(f.services)))
+	p := pipeline.Pipeline{Registry: networks.Registry()}
+	res, err := p.Run(ctx, pipeline.Input{Desired: &operatorv1.NetworkSpec{}, Cluster: facts.Cluster{Declared: f.declared}}, pipeline.Validate)
+	var notes []string
+	for _, d := range res.Detected {
+		notes = append(notes, fmt.Sprintf("If a Network omits %s, it is %s, from %s.", d.Field, d.Value, d.Source))
+	}
+	refusals := pipeline.RefusalsOf(err)
+	for _, r := range refusals {
+		notes = append(notes, fmt.Sprintf("A Network must have %s: %s.", r.Field, r.Message))
+	}
+	if len(refusals) == 0 {
+		notes = append(notes, "A Network with spec: {} suffices.")
+	}
+	return notes
 }

@@ -101,7 +101,7 @@ func (f found) refuseUpgrade(version string, downgrade bool) error {
 // planned returns the change of each object by dry runs.
 func (t target) planned(ctx context.Context) (result, error) {
 	a := applier{cluster: t.cluster}
-	res := t.result()
+	res := t.result(ctx)
 	res.Next = "cno upgrade --wait"
 	for _, o := range t.objects {
 		r, err := a.resource(o)

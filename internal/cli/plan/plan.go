@@ -74,7 +74,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return err
 	}
 	if len(problems) > 0 {
-		if problems, err = in.Check(cmd.Context(), p, problems); err != nil {
+		if problems, err = in.Check(cmd.Context(), p, problems, pipeline.Input{}); err != nil {
 			return err
 		}
 		return o.print(cmd.OutOrStdout(), preview.Malformed(problems))
@@ -107,6 +107,7 @@ func (o *options) state(ctx context.Context, files offline.Files, p pipeline.Pip
 	if o.applied == "" && !o.offline && o.cluster.Names() {
 		return o.live(ctx, known)
 	}
+	known.Declared = facts.NoCluster()
 	in := pipeline.Input{Cluster: known}
 	if o.applied != "" {
 		var err error

@@ -98,7 +98,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, version string) e
 		return err
 	}
 	input.Cluster.HostMTUAssumed = !cmd.Flags().Changed("host-mtu")
-	if problems, err = in.Check(cmd.Context(), p, problems); err != nil {
+	if problems, err = in.Check(cmd.Context(), p, problems, offline.NoCluster(input.Applied)); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
@@ -132,6 +132,7 @@ func (o *options) input(files offline.Files, stderr io.Writer, version string) (
 		HostMTU:        o.hostMTU,
 		APIServer:      facts.HostPort{Host: host, Port: int(number)},
 		ReleaseVersion: version,
+		Declared:       facts.NoCluster(),
 	}}
 	if o.images == "" {
 		in.Cluster.Images = facts.Images{"": "${%s}"}

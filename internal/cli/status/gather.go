@@ -18,8 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -53,7 +55,7 @@ func gather(ctx context.Context, c client.Reader, namespace string) (found, erro
 	} else if exists {
 		f.network = network
 	}
-	var errs [5]error
+	var errs [6]error
 	operator, lease, own, cluster := &appsv1.Deployment{}, &coordinationv1.Lease{}, &corev1.ConfigMap{}, &configv1.ClusterOperator{}
 	var exists bool
 	if exists, errs[0] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: decided.OperatorDeployment}, operator); exists {
@@ -69,6 +71,14 @@ func gather(ctx context.Context, c client.Reader, namespace string) (found, erro
 	if exists, errs[3] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: facts.ConfigMapName}, published); exists {
 		if known, err := facts.Published(published.Data); err == nil {
 			f.release = known.ReleaseVersion
+		}
+	}
+	if f.network != nil && pipeline.Omits(&f.network.Spec) {
+		record := &corev1.ConfigMap{}
+		if exists, errs[5] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: applied.ConfigMapName}, record); exists {
+			if decoded, err := applied.Decode(record.Data); err == nil {
+				f.recorded = decoded.Baseline()
+			}
 		}
 	}
 	if exists, errs[4] = f.get(ctx, c, client.ObjectKey{Name: clusterOperatorName}, cluster); exists {

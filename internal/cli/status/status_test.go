@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -73,6 +74,10 @@ func (w *world) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 		switch {
 		case key.Name == decided.ConfigMapName && w.data != nil:
 			o.Data = w.data
+		case key.Name == applied.ConfigMapName && w.recorded != nil:
+			snapshot, err := applied.NewSnapshot(w.recorded)
+			o.Data = applied.Record{State: applied.StateApplied, Applied: snapshot, Number: 1}.Encode()
+			return err
 		case key.Name == facts.ConfigMapName && w.release != "":
 			var err error
 			o.Data, err = facts.Cluster{ReleaseVersion: w.release, APIServer: facts.HostPort{Host: "h", Port: 1}, Images: facts.Images{}}.Publish()
@@ -215,6 +220,16 @@ clusteroperator   -           -             True       -         -       Failed 
 				t.Errorf("exit status %d, want %d\n%s", status, row.status, diff)
 			}
 		})
+	}
+}
+
+// TestOmittedFieldsHaveTheirAppliedValues: a specification may omit pools and the type.
+func TestOmittedFieldsHaveTheirAppliedValues(t *testing.T) {
+	w := healthyCluster()
+	w.recorded, w.network.Spec = w.network.Spec.DeepCopy(), operatorv1.NetworkSpec{}
+	out, _ := show(t, w, options{})
+	if want := "Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16\n"; !strings.HasPrefix(out, want) {
+		t.Errorf("%s\nwant %s", out, want)
 	}
 }
 

@@ -23,8 +23,10 @@ type found struct {
 	// namespace is that of the operator.
 	namespace string
 	network   *operatorv1.Network
-	operator  *appsv1.Deployment
-	lease     *coordinationv1.Lease
+	// recorded is the recorded configuration if the network omits fields of the summary; nil if there is none.
+	recorded *operatorv1.NetworkSpec
+	operator *appsv1.Deployment
+	lease    *coordinationv1.Lease
 	// unreadable are the objects that the user has no permission to read.
 	unreadable []string
 	// release is the version of the operator that ran last.
@@ -120,7 +122,7 @@ func view(f found, now time.Time) (View, error) {
 	}
 	if f.network != nil {
 		conditions := f.network.Status.Conditions
-		v.Network, v.Paused, v.Warnings = summary(f.network), pause(f.network.Annotations), pipeline.AnnotationProblems(f.network.Annotations)
+		v.Network, v.Paused, v.Warnings = summary(f.network, f.recorded), pause(f.network.Annotations), pipeline.AnnotationProblems(f.network.Annotations)
 		whole := row("network", "", conditions, f.network.Status.Version)
 		v.State = state(whole)
 		v.Components = append(v.Components, whole)
@@ -154,17 +156,12 @@ func decode(data map[string]string) (versions map[string]string, controllers []o
 	return versions, controllers, nil
 }
 
-func summary(n *operatorv1.Network) *Network {
+// summary returns the summary of a network. Pools and a type that its specification omits are those of the recorded one.
+func summary(n *operatorv1.Network, recorded *operatorv1.NetworkSpec) *Network {
+	spec := pipeline.Keep(&n.Spec, recorded)
 	s := &Network{
-		Type: string(n.Spec.DefaultNetwork.Type), ServiceNetwork: n.Spec.ServiceNetwork, Version: n.Status.Version,
+		Type: string(spec.DefaultNetwork.Type), ClusterNetwork: pipeline.PoolTexts(spec.ClusterNetwork), ServiceNetwork: spec.ServiceNetwork, Version: n.Status.Version,
 		Generation: n.Generation, ObservedGeneration: n.Status.ObservedGeneration,
-	}
-	for _, c := range n.Spec.ClusterNetwork {
-		text := c.CIDR
-		if c.HostPrefix != 0 {
-			text += fmt.Sprintf(" (/%d a node)", c.HostPrefix)
-		}
-		s.ClusterNetwork = append(s.ClusterNetwork, text)
 	}
 	c, _ := find(n.Status.Conditions, "Ready")
 	s.Ready = c.Status == osv1.ConditionTrue && s.Generation == s.ObservedGeneration

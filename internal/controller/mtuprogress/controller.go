@@ -140,7 +140,8 @@ func (c *Controller) announced(ctx context.Context) (bool, error) {
 	if err != nil || mtumigration.Announced(&network.Spec) == nil {
 		return false, nil
 	}
-	return slices.ContainsFunc(c.Networks, func(n provider.MTUReporter) bool { return n.Traits().Type == network.Spec.DefaultNetwork.Type }), nil
+	wanted := network.Spec.DefaultNetwork.Type // empty for that of the network in use
+	return slices.ContainsFunc(c.Networks, func(n provider.MTUReporter) bool { return wanted == "" || n.Traits().Type == wanted }), nil
 }
 
 // watch compares the reports of agents with a record.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/rollout"
 )
@@ -100,6 +102,9 @@ func (c *Controller) begin(ctx context.Context, network *operatorv1.Network, ch 
 		if start.Forced {
 			c.Events.Warning(network, "ForcedChange", "the record of the applied network is missing: the specification is applied without checking that the change is safe")
 		}
+		if before.Baseline() == nil {
+			c.reportDetected(network, ch.result.Detected)
+		}
 		c.Log.Info("rolling out", "revision", next.Number, "hash", intent.Hash(), "forced", start.Forced)
 		if err := c.records.save(ctx, next); err != nil {
 			return m, err
@@ -113,6 +118,20 @@ func (c *Controller) begin(ctx context.Context, network *operatorv1.Network, ch 
 		return m, err
 	}
 	return m, c.records.save(ctx, m.record)
+}
+
+// reportDetected reports the values of omitted fields when they are recorded.
+func (c *Controller) reportDetected(network *operatorv1.Network, found []pipeline.Detected) {
+	if len(found) == 0 {
+		return
+	}
+	texts := make([]string, len(found))
+	for i, d := range found {
+		texts[i] = d.String()
+	}
+	message := "the specification omits these fields: " + strings.Join(texts, "; ")
+	c.Log.Info(message)
+	c.Events.Normal(network, eventDetected, message)
 }
 
 // replace appends the previous revision to the history if another one replaces it before it was healthy.

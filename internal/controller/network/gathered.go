@@ -32,6 +32,11 @@ type gathered struct {
 // lost reports that the record is unreadable and no applied configuration is known. Only a change of the record resolves that.
 func (g *gathered) lost() bool { return g.corrupt != nil && g.memory.record.Baseline() == nil }
 
+// detects reports whether the specification omits fields whose values no record has.
+func (g *gathered) detects() bool {
+	return pipeline.Omits(&g.network.Spec) && Recorded(g.memory.record, g.memory.history) == nil
+}
+
 // gather reads the records and the facts, and publishes the facts.
 func (c *Controller) gather(ctx context.Context, network *operatorv1.Network) (gathered, error) {
 	g := gathered{network: network, managed: pipeline.Managed(network)}
@@ -45,8 +50,14 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network) (g
 	if g.lost() {
 		return g, nil
 	}
-	if g.cluster, err = c.cluster(ctx, withoutKubeProxy(&network.Spec)); err != nil {
+	detects := g.detects()
+	if g.cluster, err = c.cluster(ctx, withoutKubeProxy(&network.Spec) || detects); err != nil {
 		return g, err
+	}
+	if detects {
+		if g.cluster.Declared, err = ReadDeclared(ctx, c.Live, g.memory.decision, g.cluster.Services); err != nil {
+			return g, err
+		}
 	}
 	return g, c.records.publish(ctx, g.cluster)
 }
@@ -61,8 +72,8 @@ func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
 	return c.cluster(ctx, false)
 }
 
-// cluster is Cluster, except that withoutKubeProxy requires current facts about Services.
-func (c *Controller) cluster(ctx context.Context, withoutKubeProxy bool) (facts.Cluster, error) {
+// cluster is Cluster, except that current requires current facts about Services.
+func (c *Controller) cluster(ctx context.Context, current bool) (facts.Cluster, error) {
 	f := c.Facts
 	var err error
 	if f.Platform, err = c.platform(ctx); err != nil {
@@ -81,7 +92,7 @@ func (c *Controller) cluster(ctx context.Context, withoutKubeProxy bool) (facts.
 	if f.MTUMigration, err = c.mtuMigration(ctx); err != nil {
 		return facts.Cluster{}, err
 	}
-	if f.Services, err = c.services(ctx, withoutKubeProxy); err != nil {
+	if f.Services, err = c.services(ctx, current); err != nil {
 		return facts.Cluster{}, err
 	}
 	if c.PullSecret != nil {

@@ -76,5 +76,8 @@ func (r *reconciled) requeueAfter() time.Duration {
 	if about.Has(pipeline.RuleUnserved) || r.result.Warnings.Has(pipeline.RuleServedTwice) {
 		after = sooner(after, servicesCacheTime) // other components that serve Services are not watched
 	}
+	if d := r.cluster.Declared; d != nil && pipeline.RefusalsOf(r.failed) != nil {
+		after = sooner(after, servicesCacheTime) // what declares the addresses of the cluster is not watched
+	}
 	return after
 }

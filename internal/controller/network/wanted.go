@@ -29,7 +29,7 @@ type wanted struct {
 func (c *Controller) want(ctx context.Context, g *gathered) wanted {
 	record := g.memory.record
 	w := wanted{in: pipeline.Input{
-		Desired: &g.network.Spec, Applied: record.Baseline(), Revision: record.BaselineNumber(),
+		Desired: &g.network.Spec, Applied: record.Baseline(), Recorded: Recorded(record, g.memory.history), Revision: record.BaselineNumber(),
 		Acknowledged: g.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: g.cluster, Reader: reader{c.Client, c.Live},
 	}}
 	w.choice, w.invalid = c.Pipeline.Choose(ctx, w.in)

@@ -62,7 +62,7 @@ func (a Actions) plan(ctx context.Context, c ui.Change) (plan planned, err error
 		return plan, fmt.Errorf("%w: %w", page.ErrQuestion, err)
 	}
 	if len(problems) > 0 {
-		if problems, err = plan.Check(ctx, a.pipeline, problems); err != nil {
+		if problems, err = plan.Check(ctx, a.pipeline, problems, pipeline.Input{}); err != nil {
 			return plan, err
 		}
 		plan.Result = preview.Malformed(problems)
