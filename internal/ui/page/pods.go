@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/nodestate"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/trace"
@@ -168,12 +169,12 @@ func (s Source) between(ctx context.Context, w *Way) error {
 			w.add("node "+name, false, "does not exist")
 			continue
 		}
-		state, why := seen.state(&seen.nodes[at])
-		what := "is " + state
-		if why != "" {
-			what += ": " + why
+		known := seen.node(&seen.nodes[at])
+		what := "is " + string(known.State)
+		if known.Why != "" {
+			what += ": " + known.Why
 		}
-		w.add("node "+name, state != NodeDown, what)
+		w.add("node "+name, known.State != nodestate.NotReady, what)
 		if i == 0 && len(names) == 2 {
 			if err := s.nodeChecks(ctx, w); err != nil {
 				return err
