@@ -2,6 +2,7 @@ package nodestate
 
 import (
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
@@ -140,6 +141,23 @@ func TestOnlyNodesThatWorkAreReady(t *testing.T) {
 	}
 	if len(reasons) != len(got) || Ready.Reason() != status.AsExpected {
 		t.Errorf("%d states have reasons", len(reasons))
+	}
+}
+
+func TestEveryReasonIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Objects of nodes")
+	for s, reason := range reasons {
+		row := "| False | `" + reason + "` |"
+		if s.Works() {
+			row = "| True | `" + reason + "` |"
+		}
+		if !strings.Contains(section, row) {
+			t.Errorf("docs/status.md has no row %s", row)
+		}
 	}
 }
 
