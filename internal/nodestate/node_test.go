@@ -104,7 +104,7 @@ func TestTheStateOfANodeIsItsWorstProblem(t *testing.T) {
 		{"a pod of the network is not ready", problems, aNode("True", cordoned), []*corev1.Pod{broken}, AgentNotReady, "pod ns/p is not ready"},
 		{"the worst of two pods is first", nil, aNode("True"), []*corev1.Pod{broken, crashing}, AgentNotReady,
 			"pod ns/q is in CrashLoopBackOff State (container c ended with exit code 1: no route); pod ns/p is not ready"},
-		{"a pod of someone else", nil, aNode("True"), []*corev1.Pod{foreign}, Ready, ""},
+		{"a pod of another owner", nil, aNode("True"), []*corev1.Pod{foreign}, Ready, ""},
 		{"a pod without a workload, such as a probe", nil, aNode("True"), []*corev1.Pod{bare}, Ready, ""},
 		{"a pod that has ended", nil, aNode("True"), []*corev1.Pod{ended}, Ready, ""},
 		{"a pod that is being replaced", nil, aNode("True"), []*corev1.Pod{deleted}, Ready, ""},

@@ -44,7 +44,8 @@ func (w *workingPod) fill(p *corev1.Pod) {
 	p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = w.node, corev1.PodRunning, conditions
 	p.Spec.HostNetwork, p.Status.PodIPs = w.host, w.addresses
 	if w.image != "" {
-		p.Spec.Containers = append(containers, corev1.Container{Image: w.image})
+		containers = append(containers, corev1.Container{Image: w.image})
+		p.Spec.Containers = containers
 	}
 }
 
