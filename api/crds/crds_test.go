@@ -27,7 +27,7 @@ func TestCRDsHaveAFixedOrder(t *testing.T) {
 	for _, definition := range all(t) {
 		names = append(names, definition.Name)
 	}
-	want := []string{"egressrouters.network.operator.openshift.io", "hostnetworkconfigs.network.operator.openshift.io", "operatorpkis.network.operator.openshift.io", "networkcomponents.networkoperator.openshift.io", "networkconfigs.networkoperator.openshift.io", "networkguards.networkoperator.openshift.io", "networks.operator.openshift.io"}
+	want := []string{"egressrouters.network.operator.openshift.io", "hostnetworkconfigs.network.operator.openshift.io", "operatorpkis.network.operator.openshift.io", "networkcomponents.networkoperator.openshift.io", "networkconfigs.networkoperator.openshift.io", "networkguards.networkoperator.openshift.io", "networknodes.networkoperator.openshift.io", "networks.operator.openshift.io"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}

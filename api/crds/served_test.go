@@ -173,6 +173,34 @@ status:
 	}
 }
 
+func TestPrinterColumnsOfNodes(t *testing.T) {
+	server := apitest.Shared(t)
+	node := object(t, `
+apiVersion: networkoperator.openshift.io/v1
+kind: NetworkNode
+metadata: {name: worker-0}`, `{}`)
+	server.Create(t, node)
+	merge(node.Object, object(t, `
+status:
+  type: Flannel
+  blocks: [10.244.1.0/24, "fd00:0:0:1::/64"]
+  mtu: 1500
+  agents: [{namespace: openshift-flannel, name: flannel, image: "flannel:v1", ready: false}]
+  conditions:
+  - {type: Ready, status: "False", reason: AgentNotReady, message: pod a, lastTransitionTime: "2026-01-02T03:04:05Z"}`, `{}`).Object)
+	if err := server.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	got := table(t, server, "/apis/networkoperator.openshift.io/v1/networknodes")
+	want := [][]any{
+		{"Name", "Ready", "Reason", "Type", "Blocks", "MTU", "Age", "Message"},
+		{"worker-0", "False", "AgentNotReady", "Flannel", `["10.244.1.0/24","fd00:0:0:1::/64"]`, 1500.0, got[1][6], "pod a"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // table returns the header and the rows that kubectl get shows of a list.
 func table(t *testing.T, server *apitest.Server, path string) [][]any {
 	t.Helper()

@@ -49,7 +49,7 @@ func TestTheBundleIsValid(t *testing.T) {
 		t.Error(f)
 	}
 	// Only the operator writes these kinds: there is nothing that a user could create by an example.
-	internal := []string{"NetworkComponent", "NetworkGuard", "PodNetworkConnectivityCheck"}
+	internal := []string{"NetworkComponent", "NetworkGuard", "NetworkNode", "PodNetworkConnectivityCheck"}
 	for _, kind := range internal {
 		want := "Kind=" + kind + ": provided API should have an example annotation"
 		warned = slices.DeleteFunc(warned, func(w string) bool { return strings.HasSuffix(w, want) })

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
 // The keys of the ConfigMap of the record. Other tools read the first; older operators wrote only that.
@@ -51,6 +53,15 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // keys are all keys that this operator writes.
 var keys = [...]string{
 	KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyUsedUp, keyBy, keyKind, keySettling, keyImages, keyRejected,
+}
+
+// SpecOf returns the current specification from the data of a record's ConfigMap; nil if there is none, or it cannot be read.
+func SpecOf(data map[string]string) *operatorv1.NetworkSpec {
+	r, err := Decode(data)
+	if err != nil || r.Current().IsZero() {
+		return nil
+	}
+	return r.Current().Spec()
 }
 
 // Decode decodes a record from the data of its ConfigMap. The error is a *CorruptError.

@@ -49,6 +49,7 @@ var rules = []struct {
 	{"internal/etcdcluster", Contract},
 	{"internal/metricsproxy", Contract},
 	{"internal/mtumigration", Contract},
+	{"internal/nodestate", Contract},
 	{"internal/serviceproxy", Contract},
 	{"internal/operandorder", Contract},
 	{"internal/admission", Contract},

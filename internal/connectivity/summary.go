@@ -2,9 +2,15 @@ package connectivity
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
+
+	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 const (
@@ -27,6 +33,18 @@ type Result struct {
 	Message string
 }
 
+// ResultOf returns the result of a check in its object.
+func ResultOf(c Check, live *operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck) Result {
+	r := Result{Check: c}
+	for _, condition := range live.Status.Conditions {
+		if condition.Type == operatorcontrolplanev1alpha1.Reachable {
+			r.Known, r.Reachable = true, condition.Status == metav1.ConditionTrue
+			r.Since, r.Message = condition.LastTransitionTime.Time, condition.Message
+		}
+	}
+	return r
+}
+
 // Problem is an unreachable target or an isolated source.
 type Problem struct {
 	// Target is the unreachable target. It is zero for an isolated source.
@@ -39,12 +57,29 @@ type Problem struct {
 	Message string
 }
 
+// Sentence returns the sentence about an unreachable target without its subject: "cannot be reached from pods on a since ...".
+func (p Problem) Sentence() string {
+	return fmt.Sprintf("cannot be reached from pods on %s since %s: %s", phrase.Names(p.From, maxFrom), p.Since.UTC().Format(time.RFC3339), p.Message)
+}
+
+// maxFrom is the maximum number of sources in a sentence; the others are counted.
+const maxFrom = 3
+
 // Summary is the summary of all results.
 type Summary struct {
 	// Nodes and Targets are unreachable, Sources are isolated.
 	Nodes, Targets, Sources []Problem
 	// RequeueAfter is the time after which the summary may change without a new result. 0 means never.
 	RequeueAfter time.Duration
+}
+
+// Unreachable returns a sentence for each unreachable node, by its name.
+func (v Summary) Unreachable() map[string]string {
+	sentences := map[string]string{}
+	for _, p := range v.Nodes {
+		sentences[p.Target.Node] = "the node " + p.Sentence()
+	}
+	return sentences
 }
 
 // Summarize returns the unreachable targets. Only results of ready sources count, since another source cannot report. A target is

@@ -1,6 +1,7 @@
 package fightevents
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,4 +48,17 @@ func Read(events []corev1.Event, now time.Time) []NodeFight {
 		}
 	}
 	return out
+}
+
+// ByNode returns the sentences of fights by node, sorted and without duplicates.
+func ByNode(fights []NodeFight) map[string][]string {
+	notes := map[string][]string{}
+	for _, f := range fights {
+		notes[f.Node] = append(notes[f.Node], f.Note)
+	}
+	for node, all := range notes {
+		slices.Sort(all)
+		notes[node] = slices.Compact(all)
+	}
+	return notes
 }

@@ -111,7 +111,7 @@ func loops(s *shared) []loop.Spec {
 	}
 	s.board.OnStalled(s.network.Fire) // the network controller reconciles when the status controller reports a stalled rollout
 	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), migration.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), addresses.Specs(), further.Specs(), checks.Specs(),
-		statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
+		statusLoops(s, checks), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 }
 
 // serves reports whether the API server serves a kind. It returns an error if the API server is unreachable.

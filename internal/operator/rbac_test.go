@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -51,6 +52,10 @@ func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
 	network := newNetwork()
 	c.create(network)
 	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
+	c.eventually("the nodes have objects", func() bool {
+		var list networkoperatorv1.NetworkNodeList
+		return c.Client.List(t.Context(), &list) == nil && len(list.Items) > 0 && len(list.Items[0].Status.Conditions) > 0
+	})
 	c.eventually("kube-proxy is applied", func() bool {
 		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &appsv1.DaemonSet{}) == nil
 	})

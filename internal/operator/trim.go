@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,13 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cluster-network-operator/cno/internal/controller/signer"
+	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
 // The transforms of objects of which a large cluster has thousands. Each function is called with an object that is not
 // shared yet, and returns the trimmed object for the cache.
 
-// trimNode keeps the fields that facts need: name, labels, age, internal addresses, kernel and the condition Ready; and
-// its other names, for which certificates are signed. An untrimmed node has ten kilobytes and more, most of it names of
+// trimNode keeps the fields that facts need: name, labels, age, internal addresses, kernel and the condition Ready, with its
+// cause if it is not ready; its other names, for which certificates are signed; whether it is cordoned; and its blocks of pod
+// addresses as podCIDRs, wherever the network keeps them. An untrimmed node has ten kilobytes and more, most of it names of
 // images.
 func trimNode(o any) (any, error) {
 	n, ok := o.(*corev1.Node)
@@ -39,9 +42,18 @@ func trimNode(o any) (any, error) {
 	}
 	kept.Status.NodeInfo.KernelVersion = strings.Clone(n.Status.NodeInfo.KernelVersion)
 	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			kept.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: c.Status}}
+		if c.Type != corev1.NodeReady {
+			continue
 		}
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: c.Status}
+		if c.Status != corev1.ConditionTrue {
+			ready.Reason, ready.Message = strings.Clone(c.Reason), strings.Clone(c.Message)
+		}
+		kept.Status.Conditions = []corev1.NodeCondition{ready}
+	}
+	kept.Spec.Unschedulable = n.Spec.Unschedulable
+	for _, block := range networks.Blocks(n) {
+		kept.Spec.PodCIDRs = append(kept.Spec.PodCIDRs, block.String())
 	}
 	return kept, nil
 }
@@ -57,8 +69,8 @@ func nodeLabels(all map[string]string) map[string]string {
 	return kept
 }
 
-// trimPod keeps the node, the owner, host-network addresses and readiness of a pod and, if it is not ready or has crashed repeatedly,
-// the cause.
+// trimPod keeps the node, the owner, the addresses, the image of the first container and readiness of a pod and, if it is not ready or has
+// crashed repeatedly, the cause.
 //
 // Values that the pods of a workload have in common are shared by same.
 func (s *same) trimPod(o any) (any, error) {
@@ -70,8 +82,10 @@ func (s *same) trimPod(o any) (any, error) {
 	kept.Namespace, kept.Labels, kept.OwnerReferences = s.of(p)
 	kept.Spec.NodeName = p.Spec.NodeName
 	kept.Status.Phase = p.Status.Phase
-	if p.Spec.HostNetwork { // its addresses are compared with those of its node
-		kept.Spec.HostNetwork, kept.Status.PodIPs = true, slices.Clone(p.Status.PodIPs)
+	// Those of a pod on the host network are compared with those of its node; those of others may be the only hint at the block of the node.
+	kept.Spec.HostNetwork, kept.Status.PodIPs = p.Spec.HostNetwork, slices.Clone(p.Status.PodIPs)
+	if len(p.Spec.Containers) > 0 {
+		kept.Spec.Containers = []corev1.Container{{Image: unique.Make(p.Spec.Containers[0].Image).Value()}}
 	}
 	kept.Status.Reason, kept.Status.Message = p.Status.Reason, p.Status.Message
 	ready := false

@@ -14,14 +14,20 @@ type workingPod struct {
 	metav1.ObjectMeta
 	node string
 	// since is the time at which it became ready.
-	since metav1.Time
-	// addresses are those of a pod on the host network; nil for other pods.
+	since     metav1.Time
 	addresses []corev1.PodIP
+	// image is that of the first container.
+	image string
+	// host is true for a pod on the host network.
+	host bool
 }
 
 // working returns the cached form of a ready pod.
 func working(p *corev1.Pod) *workingPod {
-	kept := &workingPod{ObjectMeta: p.ObjectMeta, node: p.Spec.NodeName, addresses: p.Status.PodIPs}
+	kept := &workingPod{ObjectMeta: p.ObjectMeta, node: p.Spec.NodeName, addresses: p.Status.PodIPs, host: p.Spec.HostNetwork}
+	if len(p.Spec.Containers) > 0 {
+		kept.image = p.Spec.Containers[0].Image
+	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			kept.since = c.LastTransitionTime
@@ -32,11 +38,15 @@ func working(p *corev1.Pod) *workingPod {
 
 // fill overwrites a Pod with the cached one.
 func (w *workingPod) fill(p *corev1.Pod) {
-	conditions := p.Status.Conditions[:0]
+	conditions, containers := p.Status.Conditions[:0], p.Spec.Containers[:0]
 	conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.since})
 	*p = corev1.Pod{ObjectMeta: w.ObjectMeta}
 	p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = w.node, corev1.PodRunning, conditions
-	p.Spec.HostNetwork, p.Status.PodIPs = len(w.addresses) > 0, w.addresses
+	p.Spec.HostNetwork, p.Status.PodIPs = w.host, w.addresses
+	if w.image != "" {
+		containers = append(containers, corev1.Container{Image: w.image})
+		p.Spec.Containers = containers
+	}
 }
 
 // GetObjectKind returns an empty kind, as for other objects in a cache.

@@ -20,8 +20,8 @@ var ErrNoNetwork = errors.New("the cluster has no Network/cluster: the operator 
 // Client and Namespace.
 func (c Cluster) Spec(ctx context.Context) (*operatorv1.NetworkSpec, error) {
 	if data, exists, err := c.data(ctx, applied.ConfigMapName); err == nil && exists {
-		if r, err := applied.Decode(data); err == nil && !r.Current().IsZero() {
-			return r.Current().Spec(), nil
+		if spec := applied.SpecOf(data); spec != nil {
+			return spec, nil
 		}
 	}
 	network := &operatorv1.Network{}

@@ -82,7 +82,7 @@ func (v view) findings(d *Decision) []Finding {
 	problem, why, degraded := first(degradedStates(), v, d)
 	if progressing {
 		if len(v.failing) > 0 && problem.Reason != RolloutHung {
-			message += ": " + describe(v.failing)
+			message += ": " + Describe(v.failing)
 		}
 		if v.Refused != "" {
 			message += ": its pods cannot be created: " + v.Refused

@@ -70,15 +70,18 @@ func withProblems(pods []Pod, now time.Time) (found []Pod, again time.Duration) 
 		}
 		found = append(found, p)
 	}
-	slices.SortStableFunc(found, func(a, b Pod) int {
-		return cmp.Or(slices.Index(problems[:], a.Problem)-slices.Index(problems[:], b.Problem), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortStableFunc(found, BySeverity)
 	return found, again
 }
 
-// describe returns one sentence for each problem of pods, at most three, in the order of withProblems, and counts the pods of
-// each.
-func describe(pods []Pod) string {
+// BySeverity orders pods by their problems, the most severe first, and then by name.
+func BySeverity(a, b Pod) int {
+	return cmp.Or(slices.Index(problems[:], a.Problem)-slices.Index(problems[:], b.Problem), cmp.Compare(a.Name, b.Name))
+}
+
+// Describe returns one sentence for each problem of pods, at most three, and counts the pods of each. The pods are in the order of
+// BySeverity.
+func Describe(pods []Pod) string {
 	type cause struct {
 		problem Problem
 		detail  string

@@ -103,7 +103,7 @@ func rolloutStalled(v view) (string, bool, time.Duration) {
 		text += ": its pods cannot be created: " + v.Refused
 	}
 	if len(v.failing) > 0 {
-		text += ": " + describe(v.failing)
+		text += ": " + Describe(v.failing)
 	}
 	return text, true, 0
 }
@@ -114,7 +114,7 @@ func (v view) problem(kind Problem) (string, bool, time.Duration) {
 		return "", false, 0
 	}
 	if v.rolling {
-		return "rollout is not making progress - " + describe(v.counted), true, 0
+		return "rollout is not making progress - " + Describe(v.counted), true, 0
 	}
-	return "does not work on all nodes - " + describe(v.counted), true, 0
+	return "does not work on all nodes - " + Describe(v.counted), true, 0
 }

@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "networkoperator.openshift.io", Ve
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &NetworkComponent{}, &NetworkComponentList{}, &NetworkConfig{}, &NetworkConfigList{}, &NetworkGuard{}, &NetworkGuardList{})
+	s.AddKnownTypes(GroupVersion, &NetworkComponent{}, &NetworkComponentList{}, &NetworkConfig{}, &NetworkConfigList{}, &NetworkGuard{}, &NetworkGuardList{}, &NetworkNode{}, &NetworkNodeList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

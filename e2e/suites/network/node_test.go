@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,15 @@ import (
 // assigned is a further network whose addresses are assigned for the whole cluster.
 const assigned = `{"apiVersion":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","metadata":{"namespace":%q,"name":"assigned"},
 "spec":{"config":"{\"cniVersion\":\"1.0.0\",\"type\":\"bridge\",\"bridge\":\"br-assigned\",\"ipam\":{\"type\":\"whereabouts\",\"range\":\"198.51.100.0/24\"}}"}}`
+
+// networkNode returns nil if the object of a node has this reason; otherwise the error has its columns.
+func networkNode(ctx context.Context, node, reason string) error {
+	out, err := lab.Kubectl(ctx, "get", "networknode", node, "-o", "wide", "--no-headers")
+	if err == nil && !slices.Contains(strings.Fields(out), reason) {
+		err = errors.New(out)
+	}
+	return err
+}
 
 func TestJoiningNodeHasNetworkAndLeavingNodeReleasesItsBlock(t *testing.T) {
 	ns := lab.Namespace(t)
@@ -35,13 +45,24 @@ func TestJoiningNodeHasNetworkAndLeavingNodeReleasesItsBlock(t *testing.T) {
 	} else if err := lab.Mesh(t.Context(), pods); err != nil {
 		t.Error(err)
 	}
+	kit.Eventually(t, time.Minute, "its object is ready", func(ctx context.Context) error { return networkNode(ctx, joined, "AsExpected") })
 	if testing.Short() || !network.Traits().HostPrefix {
 		return
 	}
 	given := block(t, pods[joined]).String()
+	if blocks := kubectl(t, "get", "networknode", joined, "-o", "jsonpath={.status.blocks}"); !strings.Contains(blocks, given) {
+		t.Errorf("the object of the node has the blocks %s, and its pods have addresses from %s", blocks, given)
+	}
 	if _, err := lab.Lab(t.Context(), "remove-node", joined); err != nil {
 		t.Fatal(err)
 	}
+	kit.Eventually(t, time.Minute, "its object is deleted", func(ctx context.Context) error {
+		out, err := lab.Kubectl(ctx, "get", "networknode", joined, "--ignore-not-found", "-o", "name")
+		if err == nil && out != "" {
+			err = errors.New(out)
+		}
+		return err
+	})
 	kit.Eventually(t, 3*time.Minute, "no other node has a route to the block of the node that was removed", func(ctx context.Context) error {
 		for _, node := range []string{"cp-0", "worker-0", "worker-1"} {
 			out, err := lab.Lab(ctx, "exec", node, "--", "ip", "route", "show", given)
@@ -66,10 +87,12 @@ func TestPoweredOffNodeReturnsWithItsNetwork(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "stop", "worker-1"); err != nil {
 		t.Fatal(err)
 	}
+	kit.Eventually(t, 3*time.Minute, "the object of the node names the cause", func(ctx context.Context) error { return networkNode(ctx, "worker-1", "NodeNotReady") })
 	if _, err := lab.Lab(t.Context(), "start", "worker-1"); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, 2*time.Minute, "the node is ready again", lab.NodesReady)
+	kit.Eventually(t, 2*time.Minute, "its object, too", func(ctx context.Context) error { return networkNode(ctx, "worker-1", "AsExpected") })
 	after, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "after", "worker-1", nil))
 	if err != nil {
 		t.Fatal(err)

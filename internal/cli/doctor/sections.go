@@ -41,6 +41,7 @@ func (c *collector) sections() []section {
 		{resource: resource("networkoperator.openshift.io", "v1", "networkcomponents")},
 		{resource: resource("networkoperator.openshift.io", "v1", "networkconfigs")},
 		{resource: guards},
+		{resource: resource("networkoperator.openshift.io", "v1", "networknodes"), trim: trimManaged},
 		{resource: resource("network.operator.openshift.io", "v1", "hostnetworkconfigs")},
 		{resource: resource("network.operator.openshift.io", "v1", "egressrouters")},
 		{resource: resource("network.operator.openshift.io", "v1", "operatorpkis")},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/nodestate"
 	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/ui/live"
@@ -45,9 +46,9 @@ type options struct {
 type screen struct {
 	Overview page.Overview `json:"overview"`
 	// Nodes has the number of nodes in each state, and Attention the nodes with problems.
-	Nodes     map[string]int `json:"nodes"`
-	Attention []page.Node    `json:"attention"`
-	Pools     []page.Pool    `json:"pools"`
+	Nodes     map[nodestate.State]int `json:"nodes"`
+	Attention []page.Node             `json:"attention"`
+	Pools     []page.Pool             `json:"pools"`
 	// Failing are the failing connectivity checks among Checks.
 	Failing []page.Check `json:"failing"`
 	Checks  int          `json:"checks"`
@@ -167,7 +168,7 @@ func observe(ctx context.Context, s page.Source) (screen, error) {
 	if nodes, err := s.Nodes(ctx); err == nil {
 		seen.Nodes, seen.Pools = nodes.Counts, nodes.Pools
 		for _, n := range nodes.Nodes {
-			if n.State != page.NodeReady {
+			if n.State != nodestate.Ready {
 				seen.Attention = append(seen.Attention, n)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/connectivity"
-	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -45,7 +44,7 @@ func findings(v connectivity.Summary, down map[string]bool) []status.Finding {
 	found := group(faults, reasonNode, false, "nodes", nodeSentence(""))
 	found = append(found, group(expected, reasonNode, true, "nodes whose kubelets do not respond", nodeSentence(", whose kubelet does not respond either,"))...)
 	found = append(found, group(v.Targets, reasonTarget, true, "targets", func(t connectivity.Problem) string {
-		return fmt.Sprintf("%s (%s) cannot be reached from pods on %s since %s: %s", t.Target.Name, t.Target.Endpoint, on(t.From), stamp(t.Since), t.Message)
+		return fmt.Sprintf("%s (%s) %s", t.Target.Name, t.Target.Endpoint, t.Sentence())
 	})...)
 	blind := slices.DeleteFunc(slices.Clone(v.Sources), func(t connectivity.Problem) bool { return unreachable[t.From[0]] })
 	return append(found, group(blind, reasonSource, true, "sources", func(t connectivity.Problem) string {
@@ -55,7 +54,7 @@ func findings(v connectivity.Summary, down map[string]bool) []status.Finding {
 
 func nodeSentence(state string) func(connectivity.Problem) string {
 	return func(t connectivity.Problem) string {
-		return fmt.Sprintf("Node %s%s cannot be reached from pods on %s since %s: %s", t.Target.Node, state, on(t.From), stamp(t.Since), t.Message)
+		return fmt.Sprintf("Node %s%s %s", t.Target.Node, state, t.Sentence())
 	}
 }
 
@@ -74,11 +73,6 @@ func group(problems []connectivity.Problem, reason string, aside bool, kind stri
 		}
 	}
 	return found
-}
-
-// on lists the nodes of sources.
-func on(nodes []string) string {
-	return phrase.Names(nodes, 3)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -73,6 +73,8 @@ type Controller struct {
 
 	// OnConfiguration is called when OpenShift's configuration of diagnostics changes; it may be nil.
 	OnConfiguration func()
+	// OnUnreachable is called with a sentence for each unreachable node in every reconcile; it may be nil.
+	OnUnreachable func(map[string]string)
 
 	// wake starts a reconcile.
 	wake trigger.Trigger
@@ -118,6 +120,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	results := seen.results(plan)
 	summary := connectivity.Summarize(results, seen.ready(), c.Now())
 	c.Board.Report(Name, findings(summary, seen.down)...)
+	if c.OnUnreachable != nil {
+		c.OnUnreachable(summary.Unreachable())
+	}
 	c.Metrics.set(results, summary)
 	more, err := c.write(ctx, changes(plan, seen.checks))
 	if err := errors.Join(err, c.publish(ctx, seen)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ type cluster struct {
 	*apitest.Server
 	t     *testing.T
 	board *report.Board
+	// unreachable is what OnUnreachable was called with last.
+	unreachable atomic.Pointer[map[string]string]
 }
 
 // start makes the objects that exist before the loop.
@@ -89,6 +92,7 @@ func (w *cluster) run() {
 			return err == nil, nil
 		},
 		Board: w.board, Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now, Log: slog.New(slog.DiscardHandler), Collect: 10 * time.Millisecond,
+		OnUnreachable: func(nodes map[string]string) { w.unreachable.Store(&nodes) },
 	}
 	if err := c.setup(mgr); err != nil {
 		w.t.Fatal(err)
@@ -210,8 +214,11 @@ func TestChecksFollowTheClusterAndTheirResultsTheStatus(t *testing.T) {
 		m := w.messages()
 		return len(m) == 1 && strings.HasPrefix(m[0], "NodeUnreachable aside=false: Node b cannot be reached from pods on a and c since ")
 	})
+	if nodes := *w.unreachable.Load(); len(nodes) != 1 || !strings.HasPrefix(nodes["b"], "the node cannot be reached from pods on a and c since ") {
+		t.Errorf("unreachable nodes are reported as %v", nodes)
+	}
 	w.wantResult("network-check-target-b", metav1.ConditionTrue, time.Now())
-	w.eventually("and no longer", func() bool { return len(w.messages()) == 0 })
+	w.eventually("and no longer", func() bool { return len(w.messages()) == 0 && len(*w.unreachable.Load()) == 0 })
 }
 
 func (w *cluster) get(name string, into *check) {

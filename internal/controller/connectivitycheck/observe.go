@@ -13,7 +13,6 @@ import (
 	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -300,10 +299,7 @@ func (seen *observation) results(plan []connectivity.Check) []connectivity.Resul
 	for _, p := range plan {
 		r := connectivity.Result{Check: p}
 		if live, exists := seen.checks[p.Name]; exists && live.Spec.SourcePod == p.SourcePod && live.Spec.TargetEndpoint == p.Target.Endpoint {
-			for _, c := range live.Status.Conditions {
-				r.Known, r.Reachable = true, c.Status == metav1.ConditionTrue
-				r.Since, r.Message = c.LastTransitionTime.Time, c.Message
-			}
+			r = connectivity.ResultOf(p, live)
 		}
 		results = append(results, r)
 	}

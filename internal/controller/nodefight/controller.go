@@ -42,7 +42,7 @@ const (
 	maxNodes, maxClauses, maxNoteBytes = 5, 5, 300
 )
 
-// Controller reports conflicts on nodes. All exported fields except Client must be set; setup sets that.
+// Controller reports conflicts on nodes. All exported fields except Client and OnFights must be set; setup sets Client.
 type Controller struct {
 	// Client reads from the controller's cache.
 	Client client.Reader
@@ -51,7 +51,9 @@ type Controller struct {
 	// Nodes returns all nodes. They must not be modified.
 	Nodes func(context.Context) ([]*corev1.Node, error)
 	Board *report.Board
-	Now   func() time.Time
+	// OnFights is called with the conflicts of each node in every reconcile; it may be nil.
+	OnFights func(map[string][]string)
+	Now      func() time.Time
 }
 
 // Specs returns the specification of the controller.
@@ -81,6 +83,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	now := c.Now()
 	fights := fightevents.Read(events.Items, now)
+	if c.OnFights != nil {
+		c.OnFights(fightevents.ByNode(fights))
+	}
 	if len(fights) == 0 {
 		c.Board.Report(Name)
 		return reconcile.Result{}, nil

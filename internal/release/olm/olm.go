@@ -37,7 +37,7 @@ const (
 )
 
 // internalObjects are the kinds that only the operator writes: catalogues do not offer to create one, and there is no example.
-const internalObjects = `["networkcomponents.networkoperator.openshift.io","networkguards.networkoperator.openshift.io","podnetworkconnectivitychecks.controlplane.operator.openshift.io"]`
+const internalObjects = `["networkcomponents.networkoperator.openshift.io","networkguards.networkoperator.openshift.io","networknodes.networkoperator.openshift.io","podnetworkconnectivitychecks.controlplane.operator.openshift.io"]`
 
 // Release is what a bundle is made of.
 type Release struct {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -9,35 +8,25 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/fightevents"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
 	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/nodestate"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/provider"
-)
-
-// The states of a node, the most severe first.
-const (
-	// NodeDown is a node that is not ready.
-	NodeDown = "not-ready"
-	// NodeAgent is a node on which a pod of the network is not ready.
-	NodeAgent = "agent-not-ready"
-	// NodeCordoned is a node that gets no new pods.
-	NodeCordoned = "cordoned"
-	// NodeReady is a node that works.
-	NodeReady = "ready"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // Nodes are all nodes and the pools of addresses.
 type Nodes struct {
 	Pools []Pool `json:"pools"`
 	// Counts has the number of nodes in each state.
-	Counts map[string]int `json:"counts"`
+	Counts map[nodestate.State]int `json:"counts"`
 	// Nodes are ordered by name.
 	Nodes []Node `json:"nodes"`
 	// Notes are sentences about data that could not be read.
@@ -60,8 +49,8 @@ type Pool struct {
 
 // Node is a row of the page.
 type Node struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
+	Name  string          `json:"name"`
+	State nodestate.State `json:"state"`
 	// Why is the cause in a sentence; empty for a node that works.
 	Why string `json:"why,omitempty"`
 	// Blocks are the blocks of addresses of its pods.
@@ -82,7 +71,7 @@ func (s Source) Nodes(ctx context.Context) (Nodes, error) {
 	if err != nil {
 		return Nodes{}, err
 	}
-	page := Nodes{Pools: seen.pools, Counts: map[string]int{}, Nodes: make([]Node, 0, len(seen.nodes)), Notes: seen.notes}
+	page := Nodes{Pools: seen.pools, Counts: map[nodestate.State]int{}, Nodes: make([]Node, 0, len(seen.nodes)), Notes: seen.notes}
 	for i := range seen.nodes {
 		n := seen.row(&seen.nodes[i])
 		page.Counts[n.State]++
@@ -111,20 +100,16 @@ type nodesSeen struct {
 	nodes []corev1.Node
 	// pods are the pods of the network, by node.
 	pods map[string][]*corev1.Pod
-	// agents has the pods of Source.Agents.
-	agents map[types.NamespacedName]bool
+	// cluster is what the states of nodes depend on.
+	cluster nodestate.Cluster
 	// spec is the applied specification, carriage how the network carries packets. Both are empty if unknown.
 	spec     *operatorv1.NetworkSpec
 	carriage provider.Carriage
-	mtu      map[string]hostmtu.Node
 	notes    []string
 }
 
 func (s Source) observeNodes(ctx context.Context) (nodesSeen, error) {
-	seen := nodesSeen{pools: []Pool{}, pods: map[string][]*corev1.Pod{}, agents: map[types.NamespacedName]bool{}, spec: &operatorv1.NetworkSpec{}}
-	for _, a := range s.Agents {
-		seen.agents[types.NamespacedName{Namespace: a.Namespace, Name: a.Name}] = true
-	}
+	seen := nodesSeen{pools: []Pool{}, pods: map[string][]*corev1.Pod{}, cluster: nodestate.Cluster{Agents: nodestate.AgentsOf(s.Agents), Blocks: networks.Blocks}, spec: &operatorv1.NetworkSpec{}}
 	var nodes corev1.NodeList
 	if err := s.list(ctx, &nodes); err != nil {
 		return seen, fmt.Errorf("list nodes: %w", err)
@@ -144,10 +129,30 @@ func (s Source) observeNodes(ctx context.Context) (nodesSeen, error) {
 	var mtu corev1.ConfigMap
 	if err := s.Objects.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: hostmtu.ConfigMap}, &mtu); err == nil {
 		if record, err := hostmtu.Decode(mtu.Data, mtu.CreationTimestamp.Time); err == nil {
-			seen.mtu = record.Nodes
+			seen.cluster.MTU = record.Nodes
 		}
 	}
+	seen.problems(ctx, s, pods.Items)
 	return seen, nil
+}
+
+// problems reads what else is known of problems on nodes: connectivity checks, events of agents, and HostNetworkConfigs.
+func (seen *nodesSeen) problems(ctx context.Context, s Source, pods []corev1.Pod) {
+	unreachable, err := s.unreachable(ctx, pods)
+	if err != nil {
+		seen.notes = append(seen.notes, fmt.Sprintf("whether pods can reach the nodes is unknown: %v", err))
+	}
+	seen.cluster.Unreachable = unreachable
+	var events corev1.EventList
+	if err := s.list(ctx, &events); err != nil {
+		seen.notes = append(seen.notes, fmt.Sprintf("repairs on nodes are unknown: %v", err))
+	}
+	seen.cluster.Fights = fightevents.ByNode(fightevents.Read(events.Items, s.Now()))
+	var hosts networkv1.HostNetworkConfigList
+	if err := s.list(ctx, &hosts); err != nil {
+		seen.notes = append(seen.notes, fmt.Sprintf("the states of host networks are unknown: %v", err))
+	}
+	seen.cluster.Hosts = nodestate.HostFailures(hosts.Items)
 }
 
 // network reads the specification of the network, and what it declares.
@@ -162,6 +167,7 @@ func (seen *nodesSeen) network(ctx context.Context, s Source) error {
 			seen.carriage = tracer.Carries(spec)
 		}
 	}
+	seen.cluster.Pools = nodestate.Pools(spec.ClusterNetwork)
 	seen.pools = poolsOf(spec.ClusterNetwork, seen.carriage.Reserved)
 	return nil
 }
@@ -169,15 +175,11 @@ func (seen *nodesSeen) network(ctx context.Context, s Source) error {
 // poolsOf returns the pools of a specification. It skips invalid ones, which the operator refuses. reserved is that of a Carriage.
 func poolsOf(entries []operatorv1.ClusterNetworkEntry, reserved []string) []Pool {
 	pools := []Pool{}
-	for _, e := range entries {
-		cidr, err := netip.ParsePrefix(e.CIDR)
-		if err != nil {
-			continue
-		}
-		p := Pool{CIDR: cidr.Masked().String(), HostPrefix: int(e.HostPrefix)}
-		if bits := p.HostPrefix - cidr.Bits(); bits >= 0 && p.HostPrefix > 0 {
+	for _, known := range nodestate.Pools(entries) {
+		p := Pool{CIDR: known.CIDR.String(), HostPrefix: known.HostPrefix}
+		if bits := p.HostPrefix - known.CIDR.Bits(); bits >= 0 && p.HostPrefix > 0 {
 			p.Blocks = powerOf2(bits)
-			p.reserve(cidr.Addr().BitLen()-p.HostPrefix, reserved, cidr.Addr().Is4())
+			p.reserve(known.CIDR.Addr().BitLen()-p.HostPrefix, reserved, known.CIDR.Addr().Is4())
 		}
 		pools = append(pools, p)
 	}
@@ -202,110 +204,35 @@ func (p *Pool) reserve(bits int, reserved []string, is4 bool) {
 // powerOf2 returns a power of 2, at most 2^53, which JavaScript represents exactly.
 func powerOf2(bits int) float64 { return float64(uint64(1) << max(0, min(bits, 53))) }
 
-// row returns the row of a node.
-func (seen nodesSeen) row(n *corev1.Node) Node {
-	row := Node{Name: n.Name, State: NodeReady, Kubelet: n.Status.NodeInfo.KubeletVersion, MTU: seen.mtu[n.Name].MTU, Blocks: seen.blocks(n)}
-	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			row.Addresses = append(row.Addresses, a.Address)
-		}
+// node returns what is known of a node.
+func (seen *nodesSeen) node(n *corev1.Node) nodestate.Node {
+	var pods nodestate.Pods
+	for _, p := range seen.pods[n.Name] {
+		seen.cluster.Add(&pods, p)
 	}
+	return seen.cluster.Of(n, &pods)
+}
+
+// row returns the row of a node.
+func (seen *nodesSeen) row(n *corev1.Node) Node {
+	known := seen.node(n)
+	row := Node{Name: n.Name, State: known.State, Why: known.Why, Blocks: known.Blocks, MTU: known.MTU, Addresses: status.NodeAddresses(n), Kubelet: n.Status.NodeInfo.KubeletVersion}
 	for label := range n.Labels {
 		if role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/"); ok && role != "" {
 			row.Roles = append(row.Roles, role)
 		}
 	}
 	slices.Sort(row.Roles)
-	for _, p := range seen.pods[n.Name] {
-		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && seen.agents[types.NamespacedName{Namespace: p.Namespace, Name: owner.Name}] && len(p.Spec.Containers) > 0 {
-			row.Agents = append(row.Agents, shortImage(p.Spec.Containers[0].Image))
-		}
+	for _, a := range known.Agents {
+		row.Agents = append(row.Agents, a.Image)
 	}
 	slices.Sort(row.Agents)
 	row.Agents = slices.Compact(row.Agents)
-	row.State, row.Why = seen.state(n)
 	return row
-}
-
-// digestDigits is the number of digits of a digest that are shown.
-const digestDigits = 12
-
-// shortImage returns the name of an image without its registry and directories, with its tag, or else a part of its digest.
-func shortImage(reference string) string {
-	name, digest, _ := strings.Cut(reference[strings.LastIndexByte(reference, '/')+1:], "@")
-	if _, hex, ok := strings.Cut(digest, ":"); ok && !strings.Contains(name, ":") {
-		name += "@" + hex[:min(len(hex), digestDigits)]
-	}
-	return name
-}
-
-// state returns the most severe state of a node with its cause.
-func (seen nodesSeen) state(n *corev1.Node) (state, why string) {
-	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if i < 0 {
-		return NodeDown, "its kubelet has never reported"
-	}
-	if c := n.Status.Conditions[i]; c.Status != corev1.ConditionTrue {
-		return NodeDown, strings.Trim(c.Reason+": "+c.Message, ": ")
-	}
-	var waiting []string
-	for _, p := range seen.pods[n.Name] {
-		if p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && !podReady(p) {
-			waiting = append(waiting, p.Namespace+"/"+p.Name)
-		}
-	}
-	if len(waiting) > 0 {
-		slices.Sort(waiting)
-		return NodeAgent, "pods of the network are not ready: " + strings.Join(waiting, ", ")
-	}
-	if n.Spec.Unschedulable {
-		return NodeCordoned, "it is cordoned"
-	}
-	return NodeReady, ""
 }
 
 func podReady(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
-}
-
-// blocks returns the blocks of a node according to its object, or else to the addresses of its pods.
-func (seen nodesSeen) blocks(n *corev1.Node) []string {
-	blocks := networks.Blocks(n)
-	if len(blocks) == 0 {
-		for _, p := range seen.pods[n.Name] {
-			if !p.Spec.HostNetwork {
-				blocks = append(blocks, seen.blocksOf(p)...)
-			}
-		}
-	}
-	slices.SortFunc(blocks, func(a, b netip.Prefix) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
-	})
-	var texts []string
-	for _, b := range slices.Compact(blocks) {
-		texts = append(texts, b.String())
-	}
-	return texts
-}
-
-// blocksOf returns the blocks of the pools that contain the addresses of a pod.
-func (seen nodesSeen) blocksOf(p *corev1.Pod) []netip.Prefix {
-	var blocks []netip.Prefix
-	for _, ip := range p.Status.PodIPs {
-		address, err := netip.ParseAddr(ip.IP)
-		if err != nil {
-			continue
-		}
-		for _, pool := range seen.pools {
-			if !netip.MustParsePrefix(pool.CIDR).Contains(address) || pool.HostPrefix == 0 {
-				continue
-			}
-			if b, err := address.Prefix(pool.HostPrefix); err == nil {
-				blocks = append(blocks, b)
-			}
-		}
-	}
-	return blocks
 }

@@ -14,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/nodestate"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/ui/objects"
 )
@@ -49,7 +52,8 @@ func node(name string, ready corev1.ConditionStatus, change ...func(*corev1.Node
 }
 
 func pod(namespace, name, node string, ready corev1.ConditionStatus, ips ...string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{NodeName: node, HostNetwork: len(ips) == 0}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{manifest.LabelManagedBy: manifest.ManagedBy},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: new(true)}}}, Spec: corev1.PodSpec{NodeName: node, HostNetwork: len(ips) == 0}}
 	p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	for _, ip := range ips {
 		p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: ip})
@@ -57,56 +61,52 @@ func pod(namespace, name, node string, ready corev1.ConditionStatus, ips ...stri
 	return p
 }
 
-func TestStateOfANodeIsItsWorstProblem(t *testing.T) {
-	cordoned := func(n *corev1.Node) { n.Spec.Unschedulable = true }
+// TestNodesReadEverythingThatTheirStateDependsOn: internal/nodestate has the rules, and its test compares all of them.
+func TestNodesReadEverythingThatTheirStateDependsOn(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	fight := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "e"}, Reason: "FightDetected", Message: "routes", EventTime: metav1.NewMicroTime(now),
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "a"}}
+	host := &networkv1.HostNetworkConfig{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}
+	host.Status.Hosts = []networkv1.HostStatus{{Name: "a", Node: "a", Result: networkv1.Failed, Message: "no eth1"}}
+	failed := &operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{ObjectMeta: metav1.ObjectMeta{Namespace: connectivity.Namespace, Name: connectivity.SourceName + "-b-to-" + connectivity.TargetName + "-a"}}
+	failed.Spec.SourcePod = "source"
+	failed.Status.Conditions = []operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition{{Type: operatorcontrolplanev1alpha1.Reachable, Status: metav1.ConditionFalse,
+		Message: "i/o timeout", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+	source1 := pod(connectivity.Namespace, "source", "b", "True")
 	for _, row := range []struct {
 		why     string
-		node    *corev1.Node
-		pods    []client.Object
-		state   string
+		objects []client.Object
+		state   nodestate.State
 		message string
 	}{
-		{"it works", node("a", "True"), []client.Object{pod("ns", "p", "a", "True")}, NodeReady, ""},
-		{"it never reported", node("a", ""), nil, NodeDown, "its kubelet has never reported"},
-		{"it does not answer", node("a", "Unknown"), []client.Object{pod("ns", "p", "a", "False")}, NodeDown, "R: m"},
-		{"its agent does not work", node("a", "True", cordoned), []client.Object{pod("ns", "p", "a", "False")}, NodeAgent, "pods of the network are not ready: ns/p"},
-		{"an agent of another node does not work", node("a", "True"), []client.Object{pod("ns", "p", "b", "False")}, NodeReady, ""},
-		{"it is cordoned", node("a", "True", cordoned), nil, NodeCordoned, "it is cordoned"},
+		{"it works", []client.Object{pod("ns", "p", "a", "True")}, nodestate.Ready, ""},
+		{"a pod of the network", []client.Object{pod("ns", "p", "a", "False"), failed, source1}, nodestate.AgentNotReady, "pod ns/p is not ready"},
+		{"connectivity checks", []client.Object{failed, source1, fight}, nodestate.Unreachable, "the node cannot be reached from pods on b since 2023-11-14T21:13:20Z: i/o timeout"},
+		{"the source of the check cannot report", []client.Object{failed}, nodestate.Ready, ""},
+		{"events of agents", []client.Object{fight, host}, nodestate.FightDetected, "routes"},
+		{"host networks", []client.Object{host}, nodestate.HostNetworkFailed, "HostNetworkConfig workers is not applied (Failed): no eth1"},
 	} {
-		page, err := source(t, append(row.pods, row.node)...).Nodes(t.Context())
+		s := source(t, append(row.objects, node("a", "True"), node("b", "True"))...)
+		s.Now = func() time.Time { return now }
+		page, err := s.Nodes(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := page.Nodes[0]; n.State != row.state || n.Why != row.message || page.Counts[row.state] != 1 {
-			t.Errorf("%s: %s, %q", row.why, n.State, n.Why)
+		if n := page.Nodes[0]; n.State != row.state || n.Why != row.message || page.Counts[row.state] == 0 || len(page.Notes) > 0 {
+			t.Errorf("%s: %s, %q, notes %q", row.why, n.State, n.Why, page.Notes)
 		}
 	}
 }
 
-func TestBlocksAreThoseOfTheNodeOrOfItsPods(t *testing.T) {
-	annotated := func(n *corev1.Node) {
-		n.Annotations = map[string]string{"k8s.ovn.org/node-subnets": `{"default":["10.1.2.0/24","fd00:0:0:7::/64"]}`}
+func TestBlocksOfNodesAreCountedInTheirPools(t *testing.T) {
+	page, err := source(t, node("a", "True", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.9.0/24", "fd00:0:0:9::/64"} }),
+		node("b", "True"), pod("ns", "p", "b", "True", "10.7.7.5")).Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	wrong := func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.ovn.org/node-subnets": `{`} }
-	for _, row := range []struct {
-		why  string
-		node *corev1.Node
-		want []string
-		used []int
-	}{
-		{"the annotation of the network", node("a", "True", annotated), []string{"10.1.2.0/24", "fd00:0:0:7::/64"}, []int{1, 1}},
-		{"the field of the node", node("a", "True", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.9.0/24"} }), []string{"10.9.9.0/24"}, []int{1, 0}},
-		{"the addresses of its pods", node("a", "True"), []string{"10.7.7.0/24", "fd00:0:0:9::/64"}, []int{1, 1}},
-		{"an annotation that cannot be read", node("a", "True", wrong), []string{"10.7.7.0/24", "fd00:0:0:9::/64"}, []int{1, 1}},
-	} {
-		page, err := source(t, row.node, pod("ns", "p", "a", "True", "10.7.7.5", "fd00:0:0:9::5"), pod("ns", "q", "a", "True", "10.7.7.6"), pod("ns", "host", "a", "True"), pod("ns", "else", "a", "True", "192.168.0.1")).Nodes(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		used := []int{page.Pools[0].Used, page.Pools[1].Used}
-		if diff := cmp.Diff(row.want, page.Nodes[0].Blocks) + cmp.Diff(row.used, used); diff != "" {
-			t.Errorf("%s: %s", row.why, diff)
-		}
+	got := []any{page.Nodes[0].Blocks, page.Nodes[1].Blocks, page.Pools[0].Used, page.Pools[1].Used}
+	if diff := cmp.Diff([]any{[]string{"10.9.9.0/24", "fd00:0:0:9::/64"}, []string{"10.7.7.0/24"}, 2, 1}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -258,8 +258,6 @@ func (carrier) Carries(*operatorv1.NetworkSpec) provider.Carriage {
 
 func TestANodeHasThePortsAndRoutesThatAreKnown(t *testing.T) {
 	agent := pod("ns", "agent-x", "a", "True")
-	controller := true
-	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: &controller}}
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Port: intstr.FromInt32(19099)}}}
 	agent.Spec.Containers = []corev1.Container{
 		{Name: "agent", Image: "registry.example:5000/cno/flannel@sha256:0123456789abcdef", LivenessProbe: probe, ReadinessProbe: probe},

@@ -89,13 +89,22 @@ func (s Source) Paths(ctx context.Context) (Paths, error) {
 // checks returns all connectivity checks of the operator.
 func (s Source) checks(ctx context.Context) ([]Check, error) {
 	checks := []Check{}
+	err := s.eachCheck(ctx, func(o *operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck, e connectivity.Ends) {
+		checks = append(checks, checkOf(o, e))
+	})
+	slices.SortFunc(checks, func(a, b Check) int { return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Source, b.Source)) })
+	return checks, err
+}
+
+// eachCheck calls a function for each connectivity check of the operator. The object must not be changed.
+func (s Source) eachCheck(ctx context.Context, each func(*operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck, connectivity.Ends)) error {
 	var list operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
 	if err := s.list(ctx, &list); err != nil {
-		return checks, fmt.Errorf("list connectivity checks: %w", err)
+		return fmt.Errorf("list connectivity checks: %w", err)
 	}
 	var nodes corev1.NodeList
 	if err := s.list(ctx, &nodes); err != nil {
-		return checks, fmt.Errorf("list nodes: %w", err)
+		return fmt.Errorf("list nodes: %w", err)
 	}
 	var names []string
 	for i := range nodes.Items {
@@ -104,11 +113,29 @@ func (s Source) checks(ctx context.Context) ([]Check, error) {
 	ends := connectivity.EndsOf(names)
 	for i := range list.Items {
 		if e, ok := ends(list.Items[i].Name); ok {
-			checks = append(checks, checkOf(&list.Items[i], e))
+			each(&list.Items[i], e)
 		}
 	}
-	slices.SortFunc(checks, func(a, b Check) int { return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Source, b.Source)) })
-	return checks, nil
+	return nil
+}
+
+// unreachable returns a sentence for each node that pods cannot reach, with the rules of the operator. Among pods are those of the sources.
+func (s Source) unreachable(ctx context.Context, pods []corev1.Pod) (map[string]string, error) {
+	ready := map[string]bool{}
+	for i := range pods {
+		if p := &pods[i]; p.Namespace == connectivity.Namespace {
+			ready[p.Name] = podReady(p)
+		}
+	}
+	var results []connectivity.Result
+	err := s.eachCheck(ctx, func(o *operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck, e connectivity.Ends) {
+		target := connectivity.Target{Name: e.Target, Endpoint: o.Spec.TargetEndpoint}
+		if e.Node {
+			target.Name, target.Node = "", e.Target
+		}
+		results = append(results, connectivity.ResultOf(connectivity.Check{Name: o.Name, SourceNode: e.Source, SourcePod: o.Spec.SourcePod, Target: target}, o))
+	})
+	return connectivity.Summarize(results, ready, s.Now()).Unreachable(), err
 }
 
 func checkOf(o *operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck, e connectivity.Ends) Check {

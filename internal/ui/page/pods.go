@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/nodestate"
 	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/trace"
@@ -168,8 +169,8 @@ func (s Source) between(ctx context.Context, w *Way) error {
 			w.add("node "+name, false, "does not exist")
 			continue
 		}
-		state, why := seen.state(&seen.nodes[at])
-		w.add("node "+name, state != NodeDown, nodeStep(state, why))
+		known := seen.node(&seen.nodes[at])
+		w.add("node "+name, known.State != nodestate.NotReady, nodeStep(known.State, known.Why))
 		if i == 0 && len(names) == 2 {
 			if err := s.nodeChecks(ctx, w); err != nil {
 				return err
@@ -180,14 +181,16 @@ func (s Source) between(ctx context.Context, w *Way) error {
 }
 
 // nodeStep describes the state of a node on the path.
-func nodeStep(state, why string) string {
+func nodeStep(state nodestate.State, why string) string {
 	switch state {
-	case NodeDown:
+	case nodestate.Ready:
+		return "is ready"
+	case nodestate.NotReady:
 		return "is not ready: " + why
-	case NodeAgent:
-		return "is ready; " + why
+	case nodestate.Cordoned:
+		return "is cordoned"
 	default:
-		return "is " + state
+		return "is ready; " + why
 	}
 }
 

@@ -4,16 +4,18 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/nodestate"
 )
 
 // NodeChanges are the changes from an earlier Nodes to a later one.
 type NodeChanges struct {
 	// Changed are the new or different rows, Removed the names of removed nodes.
-	Changed []Node         `json:"changed"`
-	Removed []string       `json:"removed"`
-	Pools   []Pool         `json:"pools"`
-	Counts  map[string]int `json:"counts"`
-	Notes   []string       `json:"notes,omitempty"`
+	Changed []Node                  `json:"changed"`
+	Removed []string                `json:"removed"`
+	Pools   []Pool                  `json:"pools"`
+	Counts  map[nodestate.State]int `json:"counts"`
+	Notes   []string                `json:"notes,omitempty"`
 
 	same bool
 }

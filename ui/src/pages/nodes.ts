@@ -4,8 +4,10 @@ import { badge, h, link, list, replace, svg, table, when, type Child, type Kind 
 import type { NodePage, NodeRow, Nodes, Pool } from "../types";
 import { matrixCell } from "./paths";
 
+/** The states of internal/nodestate, the least severe first. */
 const states: Record<string, [kind: Kind, text: string]> = {
-  "ready": ["good", "ready"], "cordoned": ["unknown", "cordoned"], "agent-not-ready": ["moving", "agent not ready"], "not-ready": ["bad", "not ready"],
+  "ready": ["good", "ready"], "cordoned": ["unknown", "cordoned"], "host-network-failed": ["moving", "host network failed"], "fight-detected": ["moving", "fight detected"],
+  "unreachable": ["bad", "unreachable"], "agent-not-ready": ["moving", "agent not ready"], "not-ready": ["bad", "not ready"],
 };
 const stateOf = (n: NodeRow): [kind: Kind, text: string] => states[n.state] ?? ["unknown", n.state];
 const state = (n: NodeRow): Child => badge(...stateOf(n));
@@ -36,7 +38,7 @@ export function nodes({ body, problem, say }: Context, _: string, query: URLSear
     const hit = new Set(words.length > 0 ? hits.map((n) => n.name) : []);
     for (const [name, cell] of cells) cell.classList.toggle("dim", words.length > 0 && !hit.has(name));
     // What needs attention first; order is that of names.
-    const first = ["not-ready", "agent-not-ready", "cordoned", "ready"].flatMap((s) => hits.filter((n) => n.state === s)).slice(0, shown);
+    const first = Object.keys(states).reverse().flatMap((s) => hits.filter((n) => n.state === s)).slice(0, shown);
     replace(found,
       table("Nodes", ["Name", "State", "Address blocks", "Address", "MTU", "Agents", "Kubelet", "Cause"], first.map((n) => [
         link(`/nodes/${encodeURIComponent(n.name)}`, n.name), state(n), (n.blocks ?? []).join(", ") || "–", (n.addresses ?? []).join(", "), n.mtu ?? "–", (n.agents ?? []).join(", ") || "–", n.kubelet ?? "", n.why ?? ""]), "stack"),
