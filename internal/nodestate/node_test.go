@@ -100,6 +100,7 @@ func TestTheStateOfANodeIsItsWorstProblem(t *testing.T) {
 		{"it works", nil, aNode("True"), []*corev1.Pod{aPod("agent", "p", "i", "True")}, Ready, ""},
 		{"its kubelet never reported", problems, aNode(""), []*corev1.Pod{broken}, NotReady, "its kubelet has never reported"},
 		{"its kubelet does not answer", problems, aNode("Unknown", cordoned), []*corev1.Pod{broken}, NotReady, "R: m"},
+		{"its kubelet waits for the network", problems, aNode("False", cordoned), []*corev1.Pod{broken}, NotReady, "pod ns/p is not ready; R: m"},
 		{"a kubelet without a message", nil, aNode("False", func(n *corev1.Node) { n.Status.Conditions[1].Message = "" }), nil, NotReady, "R"},
 		{"a pod of the network is not ready", problems, aNode("True", cordoned), []*corev1.Pod{broken}, AgentNotReady, "pod ns/p is not ready"},
 		{"the worst of two pods is first", nil, aNode("True"), []*corev1.Pod{broken, crashing}, AgentNotReady,

@@ -56,7 +56,12 @@ func (c *Cluster) state(n *corev1.Node, pods *Pods) (State, string) {
 	case !reported:
 		return NotReady, "its kubelet has never reported"
 	case ready.Status != corev1.ConditionTrue:
-		return NotReady, truncate(strings.Trim(ready.Reason+": "+ready.Message, ": "))
+		why := strings.Trim(ready.Reason+": "+ready.Message, ": ")
+		// A kubelet that answers may only wait for the network, so that its pods are the cause. What is known of pods on other nodes is outdated.
+		if ready.Status == corev1.ConditionFalse && len(pods.waiting) > 0 {
+			why = status.Describe(pods.waiting) + "; " + why
+		}
+		return NotReady, truncate(why)
 	case len(pods.waiting) > 0:
 		return AgentNotReady, truncate(status.Describe(pods.waiting))
 	case c.Unreachable[n.Name] != "":
