@@ -116,7 +116,7 @@ func TestInstallUpgradeAndRollback(t *testing.T) {
 		"] CustomResourceDefinition networks.operator.openshift.io\n", "The operator " + version.String() + " is installed and runs.\n",
 		"Note: DaemonSet kube-system/kube-proxy is another kube-proxy.", "Next: write a Network", "Platform: kubeadm.\n",
 		"Note: If a Network omits spec.serviceNetwork, it is 10.96.0.0/16, from ServiceCIDR kubernetes.\n",
-		"Note: A Network must have spec.clusterNetwork: is required: the cluster does not declare it. The operator has looked for ConfigMap kube-system/kubeadm-config",
+		"Note: In a Network, spec.clusterNetwork is required: the cluster does not declare it. The operator has looked for ConfigMap kube-system/kubeadm-config",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not printed:\n%s", want, out)

@@ -109,7 +109,7 @@ func (f found) addressNotes(ctx context.Context) []string {
 	}
 	refusals := pipeline.RefusalsOf(err)
 	for _, r := range refusals {
-		notes = append(notes, fmt.Sprintf("A Network must have %s: %s.", r.Field, r.Message))
+		notes = append(notes, fmt.Sprintf("In a Network, %s %s.", r.Field, r.Message))
 	}
 	if len(refusals) == 0 {
 		notes = append(notes, "A Network with spec: {} suffices.")
