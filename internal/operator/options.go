@@ -43,6 +43,9 @@ type Options struct {
 	WithoutLease bool
 	// Lease is the timing of the lease; the zero value means the default. Tests that wait for a lease to expire set a shorter one.
 	Lease LeaseTiming
+	// NodeDelay is the time for which changes are batched before objects of nodes are written; 0 means the default. Tests that compare
+	// everything that an operator writes set a shorter one.
+	NodeDelay time.Duration
 	// Level is the level of Log, which Network/cluster sets.
 	Level *slog.LevelVar
 	Log   *slog.Logger

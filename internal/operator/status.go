@@ -39,6 +39,7 @@ func (s *shared) nodeObjects(checks *connectivitycheck.Controller) *networknode.
 	objects := &networknode.Controller{
 		Client: s.manager.GetClient(), Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Namespace: s.Namespace, Namespaces: operands.Names(nil),
 		Cluster: nodestate.Cluster{Agents: nodestate.AgentsOf(operands.Agents), Blocks: networks.Blocks}, Now: time.Now,
+		Collect: s.NodeDelay,
 	}
 	checks.OnUnreachable = objects.SetUnreachable
 	return objects

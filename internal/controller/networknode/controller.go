@@ -116,7 +116,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	records := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetNamespace() == c.Namespace && (o.GetName() == hostmtu.ConfigMap || o.GetName() == applied.ConfigMapName)
 	})
-	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: c.wake.Delay, LastRetry: 12 * c.wake.Delay}, c.wake.Source(),
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: collectDelay, LastRetry: 12 * collectDelay}, c.wake.Source(),
 		loop.On(mgr, &operatorv1.Network{}, c.wake.Handler(), predicate.GenerationChangedPredicate{}),
 		loop.On(mgr, &networkoperatorv1.NetworkNode{}, c.wake.Handler()),
 		loop.On(mgr, &networkv1.HostNetworkConfig{}, c.wake.Handler()),

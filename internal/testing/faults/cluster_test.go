@@ -108,6 +108,9 @@ type process struct {
 	end  func() error
 }
 
+// nodeDelay is the time for which changes are batched before objects of nodes are written. It is shorter than quiet: an operator that makes no call has nothing left to write.
+const nodeDelay = 50 * time.Millisecond
+
 // optionsFor are those of an operator whose calls go through a line.
 func optionsFor(config *rest.Config, line *faults.Line, settings ...func(*operator.Options)) operator.Options {
 	level := new(slog.LevelVar)
@@ -116,7 +119,7 @@ func optionsFor(config *rest.Config, line *faults.Line, settings ...func(*operat
 		to = os.Stderr
 	}
 	options := operator.Options{
-		Config: rest.CopyConfig(config), Namespace: operatorNamespace, Registry: networks.Registry(), WithoutLease: true, Level: level,
+		Config: rest.CopyConfig(config), Namespace: operatorNamespace, Registry: networks.Registry(), WithoutLease: true, NodeDelay: nodeDelay, Level: level,
 		Facts: facts.Cluster{Platform: "None", ReleaseVersion: "v1", APIServer: facts.HostPort{Host: "192.0.2.10", Port: 6443},
 			Images: facts.Images{"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1"}},
 		Log: slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level})),
