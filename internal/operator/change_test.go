@@ -162,8 +162,9 @@ func TestDeletedNetworkObjectChangesNothing(t *testing.T) {
 	before := len(r.http.snapshot())
 	c.consistently("the DaemonSet is there", 500*1e6, func() bool { return c.image() != "" })
 	for _, request := range r.http.snapshot()[before:] {
-		// The objects of components are deleted with the Network, if they exist already.
-		expected := strings.Contains(request, "/events") || strings.Contains(request, "/operator-status") || strings.Contains(request, "/networkcomponents")
+		// The objects of components and of nodes are deleted with the Network, if they exist already.
+		expected := strings.Contains(request, "/events") || strings.Contains(request, "/operator-status") || strings.Contains(request, "/networkcomponents") ||
+			strings.Contains(request, "/networknodes")
 		if !strings.HasPrefix(request, http.MethodGet+" ") && !expected {
 			t.Errorf("after the network was deleted: %s", request)
 		}
