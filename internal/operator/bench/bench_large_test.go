@@ -3,6 +3,8 @@ package bench
 import (
 	"testing"
 	"time"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 )
 
 // BenchmarkLargeCluster measures an operator in a cluster of thousands of nodes: while none of them answers its
@@ -17,6 +19,7 @@ func BenchmarkLargeCluster(b *testing.B) {
 		b.Fatal(err)
 	}
 	eventually(b, "nodes are asked", time.Second, func() bool { return c.kubelet.probes.Load() > 0 })
+	c.described(b)
 	b.Run("probes-unanswered", func(b *testing.B) { c.unanswered(b, operator) })
 	b.Run("probes-answered", func(b *testing.B) { c.answered(b, operator) })
 	c.settled(b)
@@ -32,6 +35,22 @@ func BenchmarkLargeCluster(b *testing.B) {
 	b.Run("condition", func(b *testing.B) { c.conditionChanged(b, sets) })
 	b.Run("rolling", func(b *testing.B) { c.rolling(b, operator, sets) })
 	operator.stop()
+}
+
+// described waits until every node has its object.
+func (c *cluster) described(b *testing.B) {
+	eventually(b, "nodes have their objects", 5*time.Second, func() bool {
+		var list networkoperatorv1.NetworkNodeList
+		if err := c.Client.List(b.Context(), &list); err != nil || len(list.Items) < *nodes {
+			return false
+		}
+		for i := range list.Items {
+			if len(list.Items[i].Status.Conditions) == 0 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // unanswered counts what the operator does for a minute while the probes that it has started stay pending.
