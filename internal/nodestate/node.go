@@ -61,13 +61,18 @@ func Pools(entries []operatorv1.ClusterNetworkEntry) []Pool {
 	return pools
 }
 
-// HostFailures returns a sentence for each node that could not apply the configuration of its host, for Cluster.Hosts.
+// HostFailures returns a sentence for each node that could not apply the configuration of its host, for Cluster.Hosts: of several configurations that failed, the
+// one whose sentence is first in the alphabet, since a cache lists them in random order.
 func HostFailures(all []networkv1.HostNetworkConfig) map[string]string {
 	failures := map[string]string{}
 	for i := range all {
 		for _, h := range all[i].Status.Hosts {
-			if h.Node != "" && (h.Result == networkv1.Failed || h.Result == networkv1.RolledBack) {
-				failures[h.Node] = "HostNetworkConfig " + all[i].Name + " is not applied (" + string(h.Result) + "): " + h.Message
+			if h.Node == "" || h.Result != networkv1.Failed && h.Result != networkv1.RolledBack {
+				continue
+			}
+			sentence := "HostNetworkConfig " + all[i].Name + " is not applied (" + string(h.Result) + "): " + h.Message
+			if first, exists := failures[h.Node]; !exists || sentence < first {
+				failures[h.Node] = sentence
 			}
 		}
 	}
@@ -146,7 +151,7 @@ func (c *Cluster) Of(n *corev1.Node, pods *Pods) Node {
 	}
 	slices.SortFunc(pods.waiting, status.BySeverity)
 	slices.SortFunc(pods.agents, func(a, b Agent) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), compareReady(a, b))
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), compareReady(a, b), strings.Compare(a.Image, b.Image))
 	})
 	agents := slices.CompactFunc(pods.agents, func(a, b Agent) bool { return a.Namespace == b.Namespace && a.Name == b.Name })
 	node := Node{Blocks: c.blocks(n, pods), Agents: agents, MTU: c.MTU[n.Name].MTU}

@@ -193,6 +193,10 @@ func TestAgentsAndMTU(t *testing.T) {
 	if diff := cmp.Diff([]Agent{{"ns", "agent", "agent:v2", true}, {"ns", "ovs", "ovs@0123456789ab", true}}, got.Agents); diff != "" {
 		t.Error(diff)
 	}
+	one, two := aPod("agent", "p", "agent:v1", "False"), aPod("agent", "q", "agent:v2", "False")
+	if diff := cmp.Diff(of(c, aNode("True"), one, two).Agents, of(c, aNode("True"), two, one).Agents); diff != "" {
+		t.Errorf("the order of the pods matters: %s", diff)
+	}
 	if got.MTU != 1500 {
 		t.Errorf("the MTU is %d", got.MTU)
 	}
@@ -210,6 +214,14 @@ func TestHostsThatFailedHaveTheCause(t *testing.T) {
 	want := map[string]string{"a": "HostNetworkConfig workers is not applied (Failed): m", "b": "HostNetworkConfig workers is not applied (RolledBack): m"}
 	if diff := cmp.Diff(want, HostFailures([]networkv1.HostNetworkConfig{config})); diff != "" {
 		t.Error(diff)
+	}
+	other := networkv1.HostNetworkConfig{ObjectMeta: metav1.ObjectMeta{Name: "all"}}
+	other.Status.Hosts = []networkv1.HostStatus{{Name: "a", Node: "a", Result: networkv1.Failed, Message: "m"}}
+	want["a"] = "HostNetworkConfig all is not applied (Failed): m"
+	for _, all := range [][]networkv1.HostNetworkConfig{{config, other}, {other, config}} {
+		if diff := cmp.Diff(want, HostFailures(all)); diff != "" {
+			t.Errorf("the order of the configurations matters: %s", diff)
+		}
 	}
 }
 

@@ -264,6 +264,7 @@ func TestANodeHasThePortsAndRoutesThatAreKnown(t *testing.T) {
 		{Name: "metrics", Image: "registry.example/proxy:v1", Ports: []corev1.ContainerPort{{ContainerPort: 9109}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP, HostIP: "127.0.0.1"}}},
 	}
 	check := pod("ns", "check", "a", "True", "10.0.1.7")
+	check.OwnerReferences[0].Name = "check" // not an agent
 	check.Spec.Containers = []corev1.Container{{Name: "c", Image: "check", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}
 	s := source(t, node("a", "True"), agent, check)
 	s.Agents = []provider.Agent{{Namespace: "ns", Name: "agent"}}
