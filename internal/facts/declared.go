@@ -1,6 +1,10 @@
 package facts
 
-import "github.com/cluster-network-operator/cno/internal/declared"
+import (
+	"fmt"
+
+	"github.com/cluster-network-operator/cno/internal/declared"
+)
 
 // Declared has the addresses that the cluster was created with, for fields that a specification omits.
 type Declared struct {
@@ -19,4 +23,9 @@ func NoCluster() *Declared {
 // differ from what the cluster declares.
 func NoRecord() *Declared {
 	return &Declared{Unavailable: "a network is in use, and the record of it is missing, so that its value is unknown"}
+}
+
+// NoPermission is the Declared of a cluster in which an object that determines whether values may be detected cannot be read.
+func NoPermission(err error) *Declared {
+	return &Declared{Unavailable: fmt.Sprintf("it cannot be detected without a permission: %v", err)}
 }

@@ -34,23 +34,29 @@ func Recorded(record applied.Record, history applied.History) *operatorv1.Networ
 }
 
 // ReadDeclared reads the addresses that a cluster without a recorded configuration declares. It returns nil if Network.config determines
-// them. An object that may not be read is an error of its values only.
+// them. An object that may not be read is an error of its values only: of all values if it is Network.config, or the NetworkGuard, which exists
+// while a network is in use.
 func ReadDeclared(ctx context.Context, r client.Reader, decision applied.Decision, services facts.Services) (*facts.Declared, error) {
 	config := &unstructured.Unstructured{}
 	config.SetGroupVersionKind(configv1.GroupVersion.WithKind("Network"))
-	if determined, err := exists(ctx, r, config, operatorv1.NetworkName); determined || err != nil {
+	switch determined, err := exists(ctx, r, config, operatorv1.NetworkName); {
+	case apierrors.IsForbidden(err):
+		return facts.NoPermission(err), nil
+	case determined || err != nil:
 		return nil, err
 	}
 	guard := &unstructured.Unstructured{}
 	guard.SetGroupVersionKind(networkoperatorv1.GroupVersion.WithKind("NetworkGuard"))
-	inUse, err := exists(ctx, r, guard, networkoperatorv1.NetworkGuardName)
-	if err != nil {
+	switch inUse, err := exists(ctx, r, guard, networkoperatorv1.NetworkGuardName); {
+	case apierrors.IsForbidden(err):
+		return facts.NoPermission(err), nil
+	case err != nil:
 		return nil, err
-	}
-	if inUse || decision != applied.Fresh {
+	case inUse || decision != applied.Fresh:
 		return facts.NoRecord(), nil
 	}
 	d := &facts.Declared{}
+	var err error
 	if d.Pods, d.Services, err = readKubeadm(ctx, r); err != nil {
 		return nil, err
 	}
@@ -66,10 +72,10 @@ func ReadDeclared(ctx context.Context, r client.Reader, decision applied.Decisio
 	return d, err
 }
 
-// exists reports whether an object exists, whose kind may be unknown to the API server or hidden from the user.
+// exists reports whether an object exists, whose kind may be unknown to the API server.
 func exists(ctx context.Context, r client.Reader, o *unstructured.Unstructured, name string) (bool, error) {
 	err := r.Get(ctx, client.ObjectKey{Name: name}, o)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -83,6 +83,8 @@ func TestDeclaredAddressesAreReadInOrder(t *testing.T) {
 		{why: "no CRDs", cluster: declaring{kubeadm: both, errs: map[string]error{"Network": &meta.NoKindMatchError{}, "NetworkGuard": &meta.NoKindMatchError{}}}, pods: "10.244.0.0/16", service: "10.96.0.0/12"},
 		{why: "a network in use, of which all records are lost", cluster: declaring{kubeadm: both, errs: map[string]error{"NetworkGuard": nil}}, unavailable: "a network is in use"},
 		{why: "... or only the history is known, unreadably", cluster: declaring{kubeadm: both}, decision: applied.Forced, unavailable: "a network is in use"},
+		{why: "no permission for Network.config, which may determine the addresses", cluster: declaring{kubeadm: both, errs: map[string]error{"Network": forbidden}}, unavailable: "it cannot be detected without a permission: read Network.config.openshift.io cluster"},
+		{why: "no permission to see whether a network is in use", cluster: declaring{kubeadm: both, errs: map[string]error{"NetworkGuard": forbidden}}, unavailable: "it cannot be detected without a permission: read NetworkGuard.networkoperator.openshift.io cluster"},
 		{why: "no permission for kubeadm's configuration", cluster: declaring{errs: map[string]error{configMap: forbidden}}, services: api, pods: declared.KubeadmPods + ": no permission to read it", service: "10.97.0.0/16"},
 		{why: "no permission for the pods", cluster: declaring{listErr: forbidden}, services: api, pods: declared.ControllerManagerPods + ": no permission to read it", service: "10.97.0.0/16"},
 		{why: "the API server does not answer for the ConfigMap", cluster: declaring{errs: map[string]error{configMap: down}}, fails: true},
