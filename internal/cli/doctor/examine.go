@@ -55,11 +55,10 @@ func (c *collector) appliedType(ctx context.Context) string {
 		return ""
 	}
 	data, _, _ := unstructured.NestedStringMap(record.Object, "data")
-	decoded, err := applied.Decode(data)
-	if err != nil || decoded.Baseline() == nil {
-		return ""
+	if spec := applied.SpecOf(data); spec != nil {
+		return string(spec.DefaultNetwork.Type)
 	}
-	return string(decoded.Baseline().DefaultNetwork.Type)
+	return ""
 }
 
 // symptomFindings reports the symptoms that the network has found.

@@ -76,9 +76,7 @@ func gather(ctx context.Context, c client.Reader, namespace string) (found, erro
 	if f.network != nil && pipeline.Omits(&f.network.Spec) {
 		record := &corev1.ConfigMap{}
 		if exists, errs[5] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: applied.ConfigMapName}, record); exists {
-			if decoded, err := applied.Decode(record.Data); err == nil {
-				f.recorded = decoded.Baseline()
-			}
+			f.recorded = applied.SpecOf(record.Data)
 		}
 	}
 	if exists, errs[4] = f.get(ctx, c, client.ObjectKey{Name: clusterOperatorName}, cluster); exists {
